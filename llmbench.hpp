@@ -33,7 +33,7 @@
 // scenario" (all options with their defaults), "results", "verbs and assertions". A file that
 // includes the header pays for that part alone.
 //
-// The implementation begins in line 2744 of llmbench.hpp. Part two is the pure core: parsing,
+// The implementation begins in line 2745 of llmbench.hpp. Part two is the pure core: parsing,
 // statistics, schedules, verdicts and reports as functions from values to values, which do no I/O
 // and know no clock. Part three holds the effects: clocks, sockets, processes, files. Both are
 // compiled in the one file that defines LLMBENCH_IMPLEMENT (or LLMBENCH_MAIN, which adds doctest's
@@ -79,6 +79,7 @@
 //   [C] server-sent events
 //   [C] the contents of a page of metrics
 //   [C] pages of metrics
+//   [C] what servers report, and a reading of it
 //   [C] names of servers' metrics
 //   [C] readings of a server's pages
 //   [C] what output is, what a usage may hold, and when output came as a lump
@@ -2741,7 +2742,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 36,199 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 36,206 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -7515,6 +7516,47 @@ inline parsed_page read_metrics_page(std::string_view body, std::string_view con
     return p;
 }
 
+// ===== [C] what servers report, and a reading of it ==============================================
+
+enum class server_quantity : unsigned char {
+    running, waiting, kv_usage, queue_time, prefill_time, decode_time, prompt_tokens,
+    generation_tokens, prefix_queries, prefix_hits, preemptions, drafts, draft_tokens,
+    accepted_tokens, requests_done, energy, power, utilisation, temperature, clock
+};
+/// As in files.
+inline constexpr const char* quantity_names[] = {
+    "running", "waiting", "kv_usage", "queue_time", "prefill_time", "decode_time", "prompt_tokens",
+    "generation_tokens", "prefix_queries", "prefix_hits", "preemptions", "drafts", "draft_tokens",
+    "accepted_tokens", "requests_done", "energy", "power", "utilisation", "temperature", "clock"};
+
+inline constexpr std::size_t quantity_count = static_cast<std::size_t>(server_quantity::clock) + 1;
+static_assert(std::size(quantity_names) == quantity_count);
+using quantity_values = std::array<double, quantity_count>;
+inline quantity_values no_values() {
+    quantity_values v;
+    v.fill(not_a_number);
+    return v;
+}
+
+/// All pages of a server at one time, in SI; NaN if not reported.
+struct page_reading {
+    long long at_ns = 0;
+    double began = not_a_number;  // start of its counters, seconds since 1970
+    quantity_values values = no_values();  // of a histogram, the sum
+    quantity_values counts = no_values();  // of a histogram, the count
+    vector<double> named{};           // of the series that objectives name
+    std::map<std::string, double> joules{};  // of each accelerator's counter of energy
+    std::array<std::size_t, quantity_count> series{};  // behind a gauge
+    /// Of counters, by stage, engine or worker; empty if there is one.
+    std::array<std::map<std::string, double>, quantity_count> places{};
+    double value(server_quantity q) const { return values[static_cast<std::size_t>(q)]; }
+    double count(server_quantity q) const { return counts[static_cast<std::size_t>(q)]; }
+};
+
+inline constexpr bool is_of_accelerator(server_quantity q) {
+    return q >= server_quantity::energy;
+}
+
 // ===== [C] names of servers' metrics =============================================================
 // One row per name with the same meaning on every server, with its factor to SI. Names with similar
 // meanings are only in comments.
@@ -7541,17 +7583,6 @@ inline constexpr server_traits known_servers[] = {
     {"dcgm-exporter", "DCGM_FI_"},
     {"AMD Device Metrics Exporter", "gpu_", false},
 };
-
-enum class server_quantity : unsigned char {
-    running, waiting, kv_usage, queue_time, prefill_time, decode_time, prompt_tokens,
-    generation_tokens, prefix_queries, prefix_hits, preemptions, drafts, draft_tokens,
-    accepted_tokens, requests_done, energy, power, utilisation, temperature, clock
-};
-/// As in files.
-inline constexpr const char* quantity_names[] = {
-    "running", "waiting", "kv_usage", "queue_time", "prefill_time", "decode_time", "prompt_tokens",
-    "generation_tokens", "prefix_queries", "prefix_hits", "preemptions", "drafts", "draft_tokens",
-    "accepted_tokens", "requests_done", "energy", "power", "utilisation", "temperature", "clock"};
 
 /// How gauges of several label sets are combined: requests are summed over engines, the fullest
 /// cache counts, and so do the slowest and the idlest accelerator.
@@ -7940,34 +7971,6 @@ inline constexpr const char how_to_switch_on[] =
     "--metrics (llama-server) or return_perf_metrics: true (trtllm-serve)";
 
 // ===== [C] readings of a server's pages ==========================================================
-
-inline constexpr std::size_t quantity_count = static_cast<std::size_t>(server_quantity::clock) + 1;
-static_assert(std::size(quantity_names) == quantity_count);
-using quantity_values = std::array<double, quantity_count>;
-inline quantity_values no_values() {
-    quantity_values v;
-    v.fill(not_a_number);
-    return v;
-}
-
-/// All pages of a server at one time, in SI; NaN if not reported.
-struct page_reading {
-    long long at_ns = 0;
-    double began = not_a_number;  // start of its counters, seconds since 1970
-    quantity_values values = no_values();  // of a histogram, the sum
-    quantity_values counts = no_values();  // of a histogram, the count
-    vector<double> named{};           // of the series that objectives name
-    std::map<std::string, double> joules{};  // of each accelerator's counter of energy
-    std::array<std::size_t, quantity_count> series{};  // behind a gauge
-    /// Of counters, by stage, engine or worker; empty if there is one.
-    std::array<std::map<std::string, double>, quantity_count> places{};
-    double value(server_quantity q) const { return values[static_cast<std::size_t>(q)]; }
-    double count(server_quantity q) const { return counts[static_cast<std::size_t>(q)]; }
-};
-
-inline constexpr bool is_of_accelerator(server_quantity q) {
-    return q >= server_quantity::energy;
-}
 
 // ---- series that objectives name
 
@@ -24752,6 +24755,12 @@ struct variant_figures {
             if (metric == id) return value;
         return not_a_number;
     }
+    /// Without values where it has none of the metric.
+    metric_row row(metric_id id) const {
+        for (const variant_distribution& d : distributions)
+            if (d.row.metric == id) return d.row;
+        return {id};
+    }
 };
 
 /// The numbers that reports show and never compute.
@@ -28039,6 +28048,8 @@ inline constexpr const char* page_icons = R"svg(
 )svg";
 
 inline constexpr const char* page_script = R"js(
+// Draws the pages: a report, a history, two runs. Each JSON block is a drawing, {x, y, shapes}, or
+// the bar of a verdict; plot.hpp writes it. Here are only pixels: no number is computed.
 (() => {
 "use strict";
 const box = {l: 50, r: 288, t: 8, b: 142};
@@ -28284,10 +28295,9 @@ const plot = (svg, {x: xs, y: ys, shapes}, caption) => {
     path("grid", `M${box.l} ${y.at(v)}H${box.r}`);
     put([45, y.at(v) + 4], tick(v, y.unit), "end");
   }
-  for (const [kind, words, numbers] of shapes)
-    if (kind !== "dot" || numbers[1] !== null) draw[kind](words, numbers);
-  const along = y.unit === "percentile", read = points.map(p => p[along ? 0 : 1])
-    .filter(v => v !== null && v < 1e299), unit = (along ? x : y).unit;
+  for (const [kind, words, numbers] of shapes) draw[kind](words, numbers);
+  const along = y.unit === "percentile", unit = (along ? x : y).unit;
+  const read = points.map(p => p[along ? 0 : 1]).filter(v => v !== null && v < 1e299);
   const values = dots.length && !told.length ? dots.map(d => d.words.replace("\n", " ")).join(", ")
     : `${show(Math.min(...read), unit)} to ${show(Math.max(...read), unit)}`;
   const limited = of(["limit", "across"]).map(s => "; limit " + s[1][0]).join("");
@@ -28499,11 +28509,13 @@ inline std::string gates_html(const vector<gate_report>& gates) {
                   {{"is_mixed", outcomes > 1}, {"buttons", buttons}, {"items", items}});
 }
 
-/// A page: one file that needs no other.
+/// A page: one file that needs no other, and may load none.
 inline std::string html_page(const std::string& title, const char* more_style,
                              const std::string& body) {
     return joined({"<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
-                   "name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>",
+                   "http-equiv=\"Content-Security-Policy\" content=\"default-src 'none';style-src "
+                   "'unsafe-inline';script-src 'unsafe-inline'\">\n<meta name=\"viewport\" "
+                   "content=\"width=device-width,initial-scale=1\">\n<title>",
                    title, " - llmbench</title>\n<style>", page_style, more_style,
                    "</style>\n</head>\n<body>", page_icons, "<main>\n", body,
                    "</main>\n<script>", page_script, "</script>\n</body>\n</html>\n"});
@@ -31749,7 +31761,6 @@ struct load_target : http_server {
     std::string model{};
     const api_traits* api = &apis[0];
     new_transport transport = nullptr;  // null: HTTP
-    token_fit tokens{};  // of synthetic prompts
     int connection_resets = 0;  // in the check before the load, which is over HTTP
 
     /// What they tell of this load's connections: nothing of those of another protocol.
@@ -32002,6 +32013,7 @@ struct repeat_order {
 struct load_order : repeat_order {
     const load_plan* what = nullptr;
     const load_target* target = nullptr;
+    token_fit tokens{};      // of its synthetic prompts
     long long ends_after = 0;  // requests, of a load to try a server; 0: as the plan says
     std::string id_prefix{};
     std::size_t first = 0, last = 0;
@@ -33186,7 +33198,7 @@ struct built_request {
 inline built_request built(const load_order& o, const agenda& a, std::size_t index) {
     const load_target& t = *o.target;
     const request_spec r =
-        request_of(*o.what, o.variant, o.number, index, a.answers_before(index), t.tokens);
+        request_of(*o.what, o.variant, o.number, index, a.answers_before(index), o.tokens);
     const bool events = r.stream && t.api->framed == framing::events;
     const auto line_id = [&] {
         const std::size_t first = index - index % o.what->sent->stride;
@@ -35405,7 +35417,6 @@ public:
     /// Finds the word lengths of synthetic prompts once for all repeats, within 5 s.
     void learn_tokens(const request_spec& common, bool may_be_ids, double at_most_s) {
         facts_.tokens = learned_tokens(common, may_be_ids, load_, std::min(5.0, at_most_s));
-        load_.tokens = facts_.tokens;
     }
     /// Seconds until a process was ready; once per start.
     double take_startup_s() {
@@ -37450,16 +37461,16 @@ inline long long equal_openings_in(const request_log& all) {
     return most;
 }
 /// Notes facts of answers that need the plan, before only records are left.
-inline void note_answers(const plan& p, const load_target& target, const request_log& all,
-                         repeat_data& d) {
-    const said_before said(*p.sent, all);
+inline void note_answers(const load_order& asked, const request_log& all, repeat_data& d) {
+    const planned_traffic& p = *asked.what->sent;
+    const said_before said(p, all);
     for (const finished_request& f : all.requests()) {
         d.resends += f.what.resends;
         if (!is_pooled(f.what)) continue;
-        if (target.api->forces_lengths) note_length(*p.sent, f, d);
-        note_prompt(*p.sent, target.tokens, f, said, d);
+        if (asked.target->api->forces_lengths) note_length(p, f, d);
+        note_prompt(p, asked.tokens, f, said, d);
     }
-    if (p.sent->stride == 1 && makes_up_prompts(*p.sent)) d.equal_openings = equal_openings_in(all);
+    if (p.stride == 1 && makes_up_prompts(p)) d.equal_openings = equal_openings_in(all);
 }
 
 /// The achieved rate is the slope of the sends over their plan, so that neither one late send nor a
@@ -37519,12 +37530,10 @@ inline void settle_first(const planned_traffic& t, const load_order& order, load
     if (t.warmup_until_stable)
         state.settling.begin(order.measured_from_ns, ns_of(t.arrivals.users_ramp_s));
 }
-// These fill the orders with the plan's times and counts, the same for all variants, and call `run`
-// for each stretch of load.
+// These fill the orders with the plan's times and counts, the same for all variants.
 
 /// The warm-up is answered before the measured part starts.
-template <class Run>
-void send_batches(const plan& p, const vector<load_of_variant>& loads, const Run& run) {
+inline void order_batch(const plan& p, const vector<load_of_variant>& loads) {
     const conversation_counts counts = counted_conversations(p);
     const std::size_t last = end_of_trace(p, counts.warmup + counts.measured);
     for (const auto& [order, state, d, all] : loads) {
@@ -37532,22 +37541,14 @@ void send_batches(const plan& p, const vector<load_of_variant>& loads, const Run
         order->warmup = order->last = counts.warmup * p.sent->stride;
         order->send_at.assign(counts.warmup, 0);
     }
-    if (counts.warmup > 0) run(loads);
+    if (counts.warmup > 0) run_load(loads);
     for (const load_of_variant& l : loads) {
         l.order->first = l.order->last;
         l.order->last = last;
         l.order->send_at.assign(counts.measured, 0);
     }
-    run(loads);
-    for (const auto& [order, state, d, all] : loads) {
-        long long last_end = 0;
-        for (const finished_request& f : all->requests())
-            last_end = std::max(last_end, f.what.end_ns);
-        d->window = time_interval::between(state->start_ns, last_end + 1);
-    }
 }
-template <class Run>
-void send_on_schedule(const plan& p, const vector<load_of_variant>& loads, const Run& run) {
+inline void order_on_schedule(const plan& p, const vector<load_of_variant>& loads) {
     const schedule s = schedule_of(p);
     for (const auto& [order, state, d, all] : loads) {
         order->last = end_of_trace(p, s.at.size());
@@ -37562,16 +37563,8 @@ void send_on_schedule(const plan& p, const vector<load_of_variant>& loads, const
             order->decided->expect(order->measured_from_ns,
                                    order->send_at.back() - order->measured_from_ns);
     }
-    if (!s.at.empty()) run(loads);
-    for (const auto& [order, state, d, all] : loads) {
-        const long long start_ns = state->start_ns - state->settling.earlier_by();
-        long long end_ns = s.at.empty() ? 0 : start_ns + order->send_at.back();
-        if (const long long earlier = state->exhausted_at) end_ns = std::min(end_ns, earlier);
-        d->window = time_interval::between(start_ns + ns_of(s.measured_from), end_ns);
-    }
 }
-template <class Run>
-void send_by_users(const plan& p, const vector<load_of_variant>& loads, const Run& run) {
+inline void order_by_users(const plan& p, const vector<load_of_variant>& loads) {
     const planned_traffic& t = *p.sent;
     const conversation_counts counts = counted_conversations(p);
     for (const auto& [order, state, d, all] : loads) {
@@ -37589,10 +37582,22 @@ void send_by_users(const plan& p, const vector<load_of_variant>& loads, const Ru
         if (order->decided)
             order->decided->expect_from(loads[0].state->measured_from, ns_of(t.duration_s));
     }
-    run(loads);
-    for (const load_of_variant& l : loads)
-        l.into->window = time_interval::between(l.state->measured_from.load(),
-                                                l.state->exhausted_at.load());
+}
+/// The measured part of a load that is over.
+inline time_interval window_of(const planned_traffic& t, const load_of_variant& l) {
+    if (!t.is_open_loop())
+        return time_interval::between(l.state->measured_from.load(),
+                                      l.state->exhausted_at.load());
+    if (t.arrivals.kind == arrival_kind::all_at_once) {
+        long long last_end = 0;
+        for (const finished_request& f : l.log->requests())
+            last_end = std::max(last_end, f.what.end_ns);
+        return time_interval::between(l.state->start_ns, last_end + 1);
+    }
+    const long long start_ns = l.state->start_ns - l.state->settling.earlier_by();
+    long long end_ns = l.order->send_at.empty() ? 0 : start_ns + l.order->send_at.back();
+    if (const long long earlier = l.state->exhausted_at) end_ns = std::min(end_ns, earlier);
+    return time_interval::between(start_ns + l.order->measured_from_ns, end_ns);
 }
 
 /// The repeat of one variant, from its order to its measurements.
@@ -37608,6 +37613,7 @@ struct variant_repeat : not_copied {
         asked.what = &what;
         asked.is_only_compared = all_of(what.judged->slos, needs_baseline);
         asked.target = &target.load();
+        asked.tokens = target.facts().tokens;
         asked.id_prefix = id_prefix(asked.gate, asked.variant, asked.number, run_in_ids());
     }
 
@@ -37629,7 +37635,7 @@ struct variant_repeat : not_copied {
         fail_unfinished([&](auto&& f) {
             for (finished_request& r : log.requests()) f(r.what);
         });
-        note_answers(what, target.load(), log, seen);
+        note_answers(asked, log, seen);
         if (state.gaps > asked.max_gaps) log.count_all(seen.window);
         log.move_into(seen);
         leave_out_later(seen);
@@ -37660,10 +37666,11 @@ inline void run_repeat(variant_repeats& variants) {
             for (std::size_t i = 0; i < v.what.sent->beside.size(); ++i)
                 v.tasks.push_back(the_faults().begun(v.what, i, v.target, v.state, v.asked.gate));
         const planned_traffic& sent = *first.what.sent;
-        if (sent.arrivals.kind == arrival_kind::all_at_once)
-            send_batches(first.what, loads, run_load);
-        else if (sent.is_open_loop()) send_on_schedule(first.what, loads, run_load);
-        else send_by_users(first.what, loads, run_load);
+        if (sent.arrivals.kind == arrival_kind::all_at_once) order_batch(first.what, loads);
+        else if (sent.is_open_loop()) order_on_schedule(first.what, loads);
+        else order_by_users(first.what, loads);
+        if (!sent.is_open_loop() || !first.asked.send_at.empty()) run_load(loads);
+        for (const load_of_variant& l : loads) l.into->window = window_of(sent, l);
         for (variant_repeat& v : variants)
             for (const auto& t : v.tasks) v.seen.side_tasks.push_back(t->finished());
     }
@@ -37696,7 +37703,8 @@ inline seconds_by_place seconds_alone(const variant_repeat& v) {
     variant_repeat alone(v.what, v.target, how);
     alone.asked.ends_after = 2 * static_cast<long long>(alone.asked.users());
     const vector<load_of_variant> one{{&alone.asked, &alone.state, &alone.seen, &alone.log}};
-    send_by_users(alone.what, one, run_load);
+    order_by_users(alone.what, one);
+    run_load(one);
     rest(v.target.pages());
     const long long from = alone.state.start_ns, to = alone.state.exhausted_at;
     const auto record_of = [](const finished_request& f) -> const record& { return f.what; };
@@ -37720,7 +37728,8 @@ inline void note_speed_at_once(const seconds_by_place& alone, repeat_data& d) {
 /// What is loaded at one time: one variant, or both at once, the candidate first.
 struct slot {
     vector<run_variant> variants{run_variant::candidate};
-    int number = 0;  // among all that were measured, those set aside included
+    int position = 0;  // among those that count
+    int number = 0;    // among all that were measured, those set aside included
     std::string name{};  // for the progress
     double load = 0, answer_s = 0;  // of a probe; 0: the load of the plan
     probe_of part = probe_of::asked;
@@ -37839,46 +37848,7 @@ inline void note_decided(double part, const repeat_data& d, vector<std::string>&
 
 // ---- the load
 
-/// Sends this program's part of the load of a slot. What is kept is written meanwhile, and the
-/// servers' pages are read. The load ends early where `decides` says that all is decided by it so
-/// far; then the part of its planned time that it lasted is returned, else 1.
-inline double send_slot(const slot& s, variant_repeats& variants,
-                        std::function<bool(load_so_far&&)> decides) {
-    if (!s.is_kept) {
-        run_repeat(variants);
-        return 1;
-    }
-    session& program = session::of_this_program();
-    const plan& p = variants[0].what;
-    decided_end end;
-    const bool looks_early = decides && p.judged->rule.looks_early;
-    early_looks looks(end, std::move(decides));
-    record_writer writer(program.records(), p.name, [&](delivered_requests&& d) {
-        if (looks_early) looks.take(std::move(d));
-    });
-    for (variant_repeat& v : variants) {
-        v.asked.max_gaps = program.room_for_gaps() / variants.size();
-        v.asked.out = &writer.box();
-        if (looks_early) v.asked.decided = &end;
-    }
-    const server_pages none{};
-    std::deque<page_watch> pages;
-    load_sharing_of_program->send(s, variants, [&] {
-        for (const variant_repeat& v : variants)  // one program reads them
-            pages.emplace_back(p.shard.index == 0 ? v.target.pages() : none,
-                               named_series(v.what.judged->slos));
-        run_repeat(variants);
-    });
-    for (std::size_t i = 0; i < pages.size(); ++i) {
-        repeat_data& d = variants[i].seen;
-        d.server = pages[i].metrics(cross_check_of(d).finished);
-        program.note_gaps(d.gaps.size());
-    }
-    return end.part();
-}
-/// Runs a slot on servers that are ready.
-inline slot_seen run_ready(const slot_host& host, const slot& s,
-                           std::function<bool(load_so_far&&)> decides = {}) {
+inline variant_repeats orders_of(const slot_host& host, const slot& s) {
     variant_repeats variants;
     for (const run_variant v : s.variants)
         variants.emplace_back(host.plan_of(s, v), host.on(v),
@@ -37889,18 +37859,18 @@ inline slot_seen run_ready(const slot_host& host, const slot& s,
                                            .deadline_ns = s.deadline_ns,
                                            .meter = host.meter,
                                            .show = host.show});
-    std::deque<seconds_by_place> alone;
-    if (s.tries_alone)
-        for (const variant_repeat& v : variants) alone.push_back(seconds_alone(v));
-    const long long was_ahead_ns = day_ahead_ns();
-    slot_seen seen{.is_whole = true};
-    for (variant_repeat& v : variants) v.target.note_load();
-    seen.part = send_slot(s, variants, std::move(decides));
+    return variants;
+}
+/// What came of a load that lasted this part of its planned time.
+inline slot_seen seen_of(const slot& s, variant_repeats& variants, double part,
+                         const vector<seconds_by_place>& alone, long long clock_set_ns) {
+    slot_seen seen{.is_whole = true, .part = part};
     for (std::size_t k = 0; k < alone.size(); ++k) note_speed_at_once(alone[k], variants[k].seen);
     if (!alone.empty()) note_speeds(variants[0].seen, variants[1].seen, seen.notes);
-    note_clock_set(day_ahead_ns() - was_ahead_ns, s.number, seen.notes);
-    note_decided(seen.part, variants[0].seen, seen.notes);
+    note_clock_set(clock_set_ns, s.number, seen.notes);
+    note_decided(part, variants[0].seen, seen.notes);
     for (variant_repeat& v : variants) {
+        v.target.note_load();
         v.seen.load = s.load;
         v.seen.part = s.part;
         note_warmup(v.seen, seen.notes);
@@ -37909,10 +37879,46 @@ inline slot_seen run_ready(const slot_host& host, const slot& s,
     }
     return seen;
 }
-/// Makes the servers ready, and runs a slot on them.
+/// Sends this program's part of the load of a slot to servers that are ready. What is kept is
+/// written meanwhile, and the servers' pages are read. The load ends early where `decides` says
+/// that all is decided by it so far.
 inline slot_seen run_slot(const slot_host& host, const slot& s,
                           std::function<bool(load_so_far&&)> decides = {}) {
-    return make_ready(host, s) ? run_ready(host, s, std::move(decides)) : slot_seen();
+    session& program = session::of_this_program();
+    variant_repeats variants = orders_of(host, s);
+    const plan& p = variants[0].what;
+    vector<seconds_by_place> alone;
+    if (s.tries_alone)
+        for (const variant_repeat& v : variants) alone.push_back(seconds_alone(v));
+    const long long was_ahead_ns = day_ahead_ns();
+    decided_end end;
+    const bool looks_early = decides && p.judged->rule.looks_early;
+    early_looks looks(end, std::move(decides));
+    std::optional<record_writer> writer;
+    if (s.is_kept)
+        writer.emplace(program.records(), p.name, [&](delivered_requests&& d) {
+            if (looks_early) looks.take(std::move(d));
+        });
+    for (variant_repeat& v : variants) {
+        if (writer) v.asked.out = &writer->box();
+        if (writer) v.asked.max_gaps = program.room_for_gaps() / variants.size();
+        if (looks_early) v.asked.decided = &end;
+    }
+    const server_pages none{};
+    std::deque<page_watch> pages;
+    load_sharing_of_program->send(s, variants, [&] {
+        for (const variant_repeat& v : variants)  // one program reads them
+            if (s.is_kept)
+                pages.emplace_back(p.shard.index == 0 ? v.target.pages() : none,
+                                   named_series(v.what.judged->slos));
+        run_repeat(variants);
+    });
+    for (std::size_t i = 0; i < pages.size(); ++i) {
+        repeat_data& d = variants[i].seen;
+        d.server = pages[i].metrics(cross_check_of(d).finished);
+        program.note_gaps(d.gaps.size());
+    }
+    return seen_of(s, variants, end.part(), alone, day_ahead_ns() - was_ahead_ns);
 }
 
 // ===== [E] which slots follow one another, and which of them count ===============================
@@ -37969,17 +37975,17 @@ inline bool baseline_goes_first(std::uint64_t seed, int pair) {
 }
 /// The slots of a repeat or a pair: of both variants at once, or in turns by the seed. `each`: what
 /// they have in common.
-inline vector<slot> slots_at(int position, const plan& p, bool is_pair, const slot& each) {
+inline vector<slot> slots_of(const plan& p, bool is_pair, const slot& each) {
     const auto of = [&](vector<run_variant> variants) {
         slot s = each;
-        s.name = stage_text(p, position, variants[0]) + each.name;
+        s.name = stage_text(p, each.position, variants[0]) + each.name;
         s.variants = std::move(variants);
         return s;
     };
     constexpr run_variant mine = run_variant::candidate, its = run_variant::baseline;
     if (!is_pair) return {of({mine})};
     if (p.judged->is_at_once) return {of({mine, its})};
-    if (baseline_goes_first(p.sent->seed, position)) return {of({its}), of({mine})};
+    if (baseline_goes_first(p.sent->seed, each.position)) return {of({its}), of({mine})};
     return {of({mine}), of({its})};
 }
 
@@ -38030,7 +38036,7 @@ public:
     void repeat_until_decided() {
         if (p_.searches()) return search_by_probes(*this);
         while (count() < verdicts_.most_repeats()) {
-            if (is_out_of_time() || !next_repeat()) return note_end_of_time();
+            if (is_out_of_time() || !measure(next_slots())) return note_end_of_time();
             if (count() == 1 && expected_seconds(p_) == 0) {  // the plan cannot tell, as with users
                 const auto [least, most] = expected_span(
                     p_, static_cast<double>(slowest_ns_) * 1e-9 / judged_.loads_of_pair());
@@ -38041,7 +38047,7 @@ public:
     }
     /// Ranks other than the first do this instead.
     std::string follow() {
-        return load_sharing_of_program->follow([&](const slot& s) { run_ready(host_, s); });
+        return load_sharing_of_program->follow([&](const slot& s) { run_slot(host_, s); });
     }
     /// Returns all measurements, once.
     measured_gate finished() {
@@ -38074,25 +38080,19 @@ public:
                                         static_cast<double>(needed_ns()) * 1e-9, count(),
                                         verdicts_.most_repeats(), counted_text(p_));
     }
-    /// Measures the next repeat, or pair.
-    bool next_repeat() {
-        const int position = positions_.next(count());
-        slot each{.name = positions_.is_again() ? ", again" : ""};
-        each.parts_twins = servers_.twins_may_meet();
-        each.tries_alone = each.parts_twins && is_tried_alone();
-        return measure(slots_at(position, p_, servers_.has_baseline(), each), position);
-    }
     /// Measures slots that count together. Returns false if the time ended in between: then they do
     /// not count.
-    bool measure(vector<slot> slots, int position = repeat_positions::of_probe) {
+    bool measure(vector<slot> slots) {
         const long long began = now_ns();
+        const int position = slots[0].position;
         const int number = positions_.begin();
         verdicts_.forget();
         bool whole = true, all = true;
         for (slot& s : slots) {
             s.number = number;
             s.deadline_ns = mode_.deadline_ns;
-            whole = keep(run_slot(host_, s, verdicts_.within_repeat(number)));
+            whole = make_ready(host_, s) &&
+                    keep(run_slot(host_, s, verdicts_.within_repeat(number)));
             // Without the candidate's server no objective is left; some need no baseline.
             const bool is_last = &s == &slots.back();
             all = whole && (is_last || slots.back().variants[0] == run_variant::candidate ||
@@ -38129,6 +38129,14 @@ public:
 private:
     // ---- the repeats
 
+    /// Those of the next repeat, or pair.
+    vector<slot> next_slots() const {
+        slot each{.position = positions_.next(count()),
+                  .name = positions_.is_again() ? ", again" : ""};
+        each.parts_twins = servers_.twins_may_meet();
+        each.tries_alone = each.parts_twins && is_tried_alone();
+        return slots_of(p_, servers_.has_baseline(), each);
+    }
     /// Whether another repeat is wanted.
     bool goes_on() {
         // The other programs continue, too.
@@ -38160,7 +38168,7 @@ private:
     /// Returns whether the slot is whole.
     bool keep(slot_seen s) {
         for (std::string& note : s.notes) all_.seen.notes.push_back(std::move(note));
-        if (!s.repeats.empty()) all_.seen.decided_after = s.part;
+        all_.seen.decided_after = s.part;
         for (repeat_data& d : s.repeats) {
             texts_[d.variant == run_variant::baseline ? 1 : 0] = std::exchange(d.texts, {});
             all_.seen.variant(d.variant).push_back(std::move(d));

@@ -1311,7 +1311,8 @@ public:
             const std::optional<double> load = next_load(p, probes_of(by_.seen(), by_.judged_by()));
             if (!load) return;
             const double answer_s = probes_.emplace(*load, answer_s_).first->second;
-            const slot probe{.name = probe_name(p, by_.seen().candidate.size()) + " at " +
+            const slot probe{.position = repeat_positions::of_probe,
+                             .name = probe_name(p, by_.seen().candidate.size()) + " at " +
                                      value_text(load_metric(p), *load),
                              .load = *load,
                              .answer_s = answer_s,

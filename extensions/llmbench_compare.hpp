@@ -747,13 +747,6 @@ struct judged_load {
     std::string missed{};  // the first objective that failed
 };
 
-/// Returns a variant's row of a metric, without values where the variant has none.
-inline metric_row latency_row(const gate_figures& g, const variant_figures& variant, metric_id id) {
-    for (std::size_t i = 0; i < std::min(g.metrics.size(), variant.distributions.size()); ++i)
-        if (g.metrics[i] == id) return variant.distributions[i].row;
-    return {id, not_a_number, not_a_number, not_a_number, not_a_number, not_a_number};
-}
-
 /// A point of the curve: a variant at a load.
 struct curve_row {
     const judged_load& at;
@@ -762,7 +755,7 @@ struct curve_row {
     const variant_figures& variant;
     bool is_baseline = false;
     double value(metric_id run_metric) const { return variant.run_value(run_metric); }
-    metric_row row(metric_id m) const { return latency_row(of.figures, variant, m); }
+    metric_row row(metric_id m) const { return variant.row(m); }
     /// Tokens/s, as one user sees them.
     double speed() const { return 1 / row(metric_id::tpot).mean; }
 };
@@ -1583,7 +1576,7 @@ private:
         if (s.server.is_process() && !bring_up(s)) return false;
         if (s.has_turns() && !make_ready(s, host, turn)) return false;
         if (!s.has_turns()) return true;
-        slot_seen seen = run_ready(host, turn);
+        slot_seen seen = run_slot(host, turn);
         for (std::string& note : seen.notes) s.all.seen.notes.push_back(std::move(note));
         s.all.seen.candidate.push_back(std::move(seen.repeats[0]));
         s.server.end();

@@ -672,7 +672,7 @@ inline taken_profile profile_of_failure(const failed_load& of) {
     taken_profile t =
         profile_under_load(by, lasts_s, of.deadline_ns, [&](long long until_ns) {
             its.deadline_ns = until_ns;
-            return run_ready(host, its).repeats[0].records.size();
+            return run_slot(host, its).repeats[0].records.size();
         });
     if (t.goes_on && !of.server.is_process())
         unended_profiles().push_back({of.server.facts().url, p.name, how});

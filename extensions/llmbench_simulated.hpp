@@ -2935,13 +2935,8 @@ inline std::optional<plan> plan_of_load(const scenario& s, const settings& asked
 }
 inline modelled_pace pace_of_gate(const engine& e, const scenario& s, const settings& asked,
                                   const plan& p) {
-    modelled_pace is;
     const gate_figures f = simulated_rehearsal::figures_on({e, "", {}}, s, asked, p);
-    for (const variant_distribution& d : f.candidate.distributions) {
-        if (d.row.metric == metric_id::ttft) is.ttft = d.row.mean;
-        if (d.row.metric == metric_id::tpot) is.tpot = d.row.mean;
-    }
-    return is;
+    return {f.candidate.row(metric_id::ttft).mean, f.candidate.row(metric_id::tpot).mean};
 }
 
 /// `gate`: its name in the file that the model is fitted to. A simulated target is its own model,

@@ -275,8 +275,10 @@ inline long long gentle_users(const endpoint& server) {
                          .duration = time_span::from_seconds(5),
                          .repeats = 1};
         const plan p = planned(s, 1);
-        const slot_seen seen = run_slot({.what = p, .candidate = target},
-                                        {.is_kept = false, .deadline_ns = deadline_ns});
+        const slot_host host{.what = p, .candidate = target};
+        const slot load{.is_kept = false, .deadline_ns = deadline_ns};
+        if (!make_ready(host, load)) break;
+        const slot_seen seen = run_slot(host, load);
         if (!seen.is_whole) break;
         vector<double> ttft;
         bool has_failed = false;

@@ -92,7 +92,7 @@ public:
     void repeat_until_decided() {
         if (p_.searches()) return search_by_probes(*this);
         while (count() < verdicts_.most_repeats()) {
-            if (is_out_of_time() || !next_repeat()) return note_end_of_time();
+            if (is_out_of_time() || !measure(next_slots())) return note_end_of_time();
             if (count() == 1 && expected_seconds(p_) == 0) {  // the plan cannot tell, as with users
                 const auto [least, most] = expected_span(
                     p_, static_cast<double>(slowest_ns_) * 1e-9 / judged_.loads_of_pair());
@@ -103,7 +103,7 @@ public:
     }
     /// Ranks other than the first do this instead.
     std::string follow() {
-        return load_sharing_of_program->follow([&](const slot& s) { run_ready(host_, s); });
+        return load_sharing_of_program->follow([&](const slot& s) { run_slot(host_, s); });
     }
     /// Returns all measurements, once.
     measured_gate finished() {
@@ -136,25 +136,19 @@ public:
                                         static_cast<double>(needed_ns()) * 1e-9, count(),
                                         verdicts_.most_repeats(), counted_text(p_));
     }
-    /// Measures the next repeat, or pair.
-    bool next_repeat() {
-        const int position = positions_.next(count());
-        slot each{.name = positions_.is_again() ? ", again" : ""};
-        each.parts_twins = servers_.twins_may_meet();
-        each.tries_alone = each.parts_twins && is_tried_alone();
-        return measure(slots_at(position, p_, servers_.has_baseline(), each), position);
-    }
     /// Measures slots that count together. Returns false if the time ended in between: then they do
     /// not count.
-    bool measure(vector<slot> slots, int position = repeat_positions::of_probe) {
+    bool measure(vector<slot> slots) {
         const long long began = now_ns();
+        const int position = slots[0].position;
         const int number = positions_.begin();
         verdicts_.forget();
         bool whole = true, all = true;
         for (slot& s : slots) {
             s.number = number;
             s.deadline_ns = mode_.deadline_ns;
-            whole = keep(run_slot(host_, s, verdicts_.within_repeat(number)));
+            whole = make_ready(host_, s) &&
+                    keep(run_slot(host_, s, verdicts_.within_repeat(number)));
             // Without the candidate's server no objective is left; some need no baseline.
             const bool is_last = &s == &slots.back();
             all = whole && (is_last || slots.back().variants[0] == run_variant::candidate ||
@@ -191,6 +185,14 @@ public:
 private:
     // ---- the repeats
 
+    /// Those of the next repeat, or pair.
+    vector<slot> next_slots() const {
+        slot each{.position = positions_.next(count()),
+                  .name = positions_.is_again() ? ", again" : ""};
+        each.parts_twins = servers_.twins_may_meet();
+        each.tries_alone = each.parts_twins && is_tried_alone();
+        return slots_of(p_, servers_.has_baseline(), each);
+    }
     /// Whether another repeat is wanted.
     bool goes_on() {
         // The other programs continue, too.
@@ -222,7 +224,7 @@ private:
     /// Returns whether the slot is whole.
     bool keep(slot_seen s) {
         for (std::string& note : s.notes) all_.seen.notes.push_back(std::move(note));
-        if (!s.repeats.empty()) all_.seen.decided_after = s.part;
+        all_.seen.decided_after = s.part;
         for (repeat_data& d : s.repeats) {
             texts_[d.variant == run_variant::baseline ? 1 : 0] = std::exchange(d.texts, {});
             all_.seen.variant(d.variant).push_back(std::move(d));

@@ -202,12 +202,10 @@ inline void settle_first(const planned_traffic& t, const load_order& order, load
     if (t.warmup_until_stable)
         state.settling.begin(order.measured_from_ns, ns_of(t.arrivals.users_ramp_s));
 }
-// These fill the orders with the plan's times and counts, the same for all variants, and call `run`
-// for each stretch of load.
+// These fill the orders with the plan's times and counts, the same for all variants.
 
 /// The warm-up is answered before the measured part starts.
-template <class Run>
-void send_batches(const plan& p, const vector<load_of_variant>& loads, const Run& run) {
+inline void order_batch(const plan& p, const vector<load_of_variant>& loads) {
     const conversation_counts counts = counted_conversations(p);
     const std::size_t last = end_of_trace(p, counts.warmup + counts.measured);
     for (const auto& [order, state, d, all] : loads) {
@@ -215,22 +213,14 @@ void send_batches(const plan& p, const vector<load_of_variant>& loads, const Run
         order->warmup = order->last = counts.warmup * p.sent->stride;
         order->send_at.assign(counts.warmup, 0);
     }
-    if (counts.warmup > 0) run(loads);
+    if (counts.warmup > 0) run_load(loads);
     for (const load_of_variant& l : loads) {
         l.order->first = l.order->last;
         l.order->last = last;
         l.order->send_at.assign(counts.measured, 0);
     }
-    run(loads);
-    for (const auto& [order, state, d, all] : loads) {
-        long long last_end = 0;
-        for (const finished_request& f : all->requests())
-            last_end = std::max(last_end, f.what.end_ns);
-        d->window = time_interval::between(state->start_ns, last_end + 1);
-    }
 }
-template <class Run>
-void send_on_schedule(const plan& p, const vector<load_of_variant>& loads, const Run& run) {
+inline void order_on_schedule(const plan& p, const vector<load_of_variant>& loads) {
     const schedule s = schedule_of(p);
     for (const auto& [order, state, d, all] : loads) {
         order->last = end_of_trace(p, s.at.size());
@@ -245,16 +235,8 @@ void send_on_schedule(const plan& p, const vector<load_of_variant>& loads, const
             order->decided->expect(order->measured_from_ns,
                                    order->send_at.back() - order->measured_from_ns);
     }
-    if (!s.at.empty()) run(loads);
-    for (const auto& [order, state, d, all] : loads) {
-        const long long start_ns = state->start_ns - state->settling.earlier_by();
-        long long end_ns = s.at.empty() ? 0 : start_ns + order->send_at.back();
-        if (const long long earlier = state->exhausted_at) end_ns = std::min(end_ns, earlier);
-        d->window = time_interval::between(start_ns + ns_of(s.measured_from), end_ns);
-    }
 }
-template <class Run>
-void send_by_users(const plan& p, const vector<load_of_variant>& loads, const Run& run) {
+inline void order_by_users(const plan& p, const vector<load_of_variant>& loads) {
     const planned_traffic& t = *p.sent;
     const conversation_counts counts = counted_conversations(p);
     for (const auto& [order, state, d, all] : loads) {
@@ -272,10 +254,22 @@ void send_by_users(const plan& p, const vector<load_of_variant>& loads, const Ru
         if (order->decided)
             order->decided->expect_from(loads[0].state->measured_from, ns_of(t.duration_s));
     }
-    run(loads);
-    for (const load_of_variant& l : loads)
-        l.into->window = time_interval::between(l.state->measured_from.load(),
-                                                l.state->exhausted_at.load());
+}
+/// The measured part of a load that is over.
+inline time_interval window_of(const planned_traffic& t, const load_of_variant& l) {
+    if (!t.is_open_loop())
+        return time_interval::between(l.state->measured_from.load(),
+                                      l.state->exhausted_at.load());
+    if (t.arrivals.kind == arrival_kind::all_at_once) {
+        long long last_end = 0;
+        for (const finished_request& f : l.log->requests())
+            last_end = std::max(last_end, f.what.end_ns);
+        return time_interval::between(l.state->start_ns, last_end + 1);
+    }
+    const long long start_ns = l.state->start_ns - l.state->settling.earlier_by();
+    long long end_ns = l.order->send_at.empty() ? 0 : start_ns + l.order->send_at.back();
+    if (const long long earlier = l.state->exhausted_at) end_ns = std::min(end_ns, earlier);
+    return time_interval::between(start_ns + l.order->measured_from_ns, end_ns);
 }
 
 /// The repeat of one variant, from its order to its measurements.
@@ -344,10 +338,11 @@ inline void run_repeat(variant_repeats& variants) {
             for (std::size_t i = 0; i < v.what.sent->beside.size(); ++i)
                 v.tasks.push_back(the_faults().begun(v.what, i, v.target, v.state, v.asked.gate));
         const planned_traffic& sent = *first.what.sent;
-        if (sent.arrivals.kind == arrival_kind::all_at_once)
-            send_batches(first.what, loads, run_load);
-        else if (sent.is_open_loop()) send_on_schedule(first.what, loads, run_load);
-        else send_by_users(first.what, loads, run_load);
+        if (sent.arrivals.kind == arrival_kind::all_at_once) order_batch(first.what, loads);
+        else if (sent.is_open_loop()) order_on_schedule(first.what, loads);
+        else order_by_users(first.what, loads);
+        if (!sent.is_open_loop() || !first.asked.send_at.empty()) run_load(loads);
+        for (const load_of_variant& l : loads) l.into->window = window_of(sent, l);
         for (variant_repeat& v : variants)
             for (const auto& t : v.tasks) v.seen.side_tasks.push_back(t->finished());
     }
@@ -380,7 +375,8 @@ inline seconds_by_place seconds_alone(const variant_repeat& v) {
     variant_repeat alone(v.what, v.target, how);
     alone.asked.ends_after = 2 * static_cast<long long>(alone.asked.users());
     const vector<load_of_variant> one{{&alone.asked, &alone.state, &alone.seen, &alone.log}};
-    send_by_users(alone.what, one, run_load);
+    order_by_users(alone.what, one);
+    run_load(one);
     rest(v.target.pages());
     const long long from = alone.state.start_ns, to = alone.state.exhausted_at;
     const auto record_of = [](const finished_request& f) -> const record& { return f.what; };

@@ -34,6 +34,7 @@
 #include <cstdlib>  // llabs
 #include <deque>
 #include <functional>
+#include <optional>
 #include <stdexcept>  // runtime_error
 #include <string>
 #include <utility>  // move
@@ -45,7 +46,8 @@ namespace detail {
 /// What is loaded at one time: one variant, or both at once, the candidate first.
 struct slot {
     vector<run_variant> variants{run_variant::candidate};
-    int number = 0;  // among all that were measured, those set aside included
+    int position = 0;  // among those that count
+    int number = 0;    // among all that were measured, those set aside included
     std::string name{};  // for the progress
     double load = 0, answer_s = 0;  // of a probe; 0: the load of the plan
     probe_of part = probe_of::asked;
@@ -164,46 +166,7 @@ inline void note_decided(double part, const repeat_data& d, vector<std::string>&
 
 // ---- the load
 
-/// Sends this program's part of the load of a slot. What is kept is written meanwhile, and the
-/// servers' pages are read. The load ends early where `decides` says that all is decided by it so
-/// far; then the part of its planned time that it lasted is returned, else 1.
-inline double send_slot(const slot& s, variant_repeats& variants,
-                        std::function<bool(load_so_far&&)> decides) {
-    if (!s.is_kept) {
-        run_repeat(variants);
-        return 1;
-    }
-    session& program = session::of_this_program();
-    const plan& p = variants[0].what;
-    decided_end end;
-    const bool looks_early = decides && p.judged->rule.looks_early;
-    early_looks looks(end, std::move(decides));
-    record_writer writer(program.records(), p.name, [&](delivered_requests&& d) {
-        if (looks_early) looks.take(std::move(d));
-    });
-    for (variant_repeat& v : variants) {
-        v.asked.max_gaps = program.room_for_gaps() / variants.size();
-        v.asked.out = &writer.box();
-        if (looks_early) v.asked.decided = &end;
-    }
-    const server_pages none{};
-    std::deque<page_watch> pages;
-    load_sharing_of_program->send(s, variants, [&] {
-        for (const variant_repeat& v : variants)  // one program reads them
-            pages.emplace_back(p.shard.index == 0 ? v.target.pages() : none,
-                               named_series(v.what.judged->slos));
-        run_repeat(variants);
-    });
-    for (std::size_t i = 0; i < pages.size(); ++i) {
-        repeat_data& d = variants[i].seen;
-        d.server = pages[i].metrics(cross_check_of(d).finished);
-        program.note_gaps(d.gaps.size());
-    }
-    return end.part();
-}
-/// Runs a slot on servers that are ready.
-inline slot_seen run_ready(const slot_host& host, const slot& s,
-                           std::function<bool(load_so_far&&)> decides = {}) {
+inline variant_repeats orders_of(const slot_host& host, const slot& s) {
     variant_repeats variants;
     for (const run_variant v : s.variants)
         variants.emplace_back(host.plan_of(s, v), host.on(v),
@@ -214,18 +177,18 @@ inline slot_seen run_ready(const slot_host& host, const slot& s,
                                            .deadline_ns = s.deadline_ns,
                                            .meter = host.meter,
                                            .show = host.show});
-    std::deque<seconds_by_place> alone;
-    if (s.tries_alone)
-        for (const variant_repeat& v : variants) alone.push_back(seconds_alone(v));
-    const long long was_ahead_ns = day_ahead_ns();
-    slot_seen seen{.is_whole = true};
-    for (variant_repeat& v : variants) v.target.note_load();
-    seen.part = send_slot(s, variants, std::move(decides));
+    return variants;
+}
+/// What came of a load that lasted this part of its planned time.
+inline slot_seen seen_of(const slot& s, variant_repeats& variants, double part,
+                         const vector<seconds_by_place>& alone, long long clock_set_ns) {
+    slot_seen seen{.is_whole = true, .part = part};
     for (std::size_t k = 0; k < alone.size(); ++k) note_speed_at_once(alone[k], variants[k].seen);
     if (!alone.empty()) note_speeds(variants[0].seen, variants[1].seen, seen.notes);
-    note_clock_set(day_ahead_ns() - was_ahead_ns, s.number, seen.notes);
-    note_decided(seen.part, variants[0].seen, seen.notes);
+    note_clock_set(clock_set_ns, s.number, seen.notes);
+    note_decided(part, variants[0].seen, seen.notes);
     for (variant_repeat& v : variants) {
+        v.target.note_load();
         v.seen.load = s.load;
         v.seen.part = s.part;
         note_warmup(v.seen, seen.notes);
@@ -234,10 +197,46 @@ inline slot_seen run_ready(const slot_host& host, const slot& s,
     }
     return seen;
 }
-/// Makes the servers ready, and runs a slot on them.
+/// Sends this program's part of the load of a slot to servers that are ready. What is kept is
+/// written meanwhile, and the servers' pages are read. The load ends early where `decides` says
+/// that all is decided by it so far.
 inline slot_seen run_slot(const slot_host& host, const slot& s,
                           std::function<bool(load_so_far&&)> decides = {}) {
-    return make_ready(host, s) ? run_ready(host, s, std::move(decides)) : slot_seen();
+    session& program = session::of_this_program();
+    variant_repeats variants = orders_of(host, s);
+    const plan& p = variants[0].what;
+    vector<seconds_by_place> alone;
+    if (s.tries_alone)
+        for (const variant_repeat& v : variants) alone.push_back(seconds_alone(v));
+    const long long was_ahead_ns = day_ahead_ns();
+    decided_end end;
+    const bool looks_early = decides && p.judged->rule.looks_early;
+    early_looks looks(end, std::move(decides));
+    std::optional<record_writer> writer;
+    if (s.is_kept)
+        writer.emplace(program.records(), p.name, [&](delivered_requests&& d) {
+            if (looks_early) looks.take(std::move(d));
+        });
+    for (variant_repeat& v : variants) {
+        if (writer) v.asked.out = &writer->box();
+        if (writer) v.asked.max_gaps = program.room_for_gaps() / variants.size();
+        if (looks_early) v.asked.decided = &end;
+    }
+    const server_pages none{};
+    std::deque<page_watch> pages;
+    load_sharing_of_program->send(s, variants, [&] {
+        for (const variant_repeat& v : variants)  // one program reads them
+            if (s.is_kept)
+                pages.emplace_back(p.shard.index == 0 ? v.target.pages() : none,
+                                   named_series(v.what.judged->slos));
+        run_repeat(variants);
+    });
+    for (std::size_t i = 0; i < pages.size(); ++i) {
+        repeat_data& d = variants[i].seen;
+        d.server = pages[i].metrics(cross_check_of(d).finished);
+        program.note_gaps(d.gaps.size());
+    }
+    return seen_of(s, variants, end.part(), alone, day_ahead_ns() - was_ahead_ns);
 }
 
 }  // namespace detail

@@ -71,17 +71,17 @@ inline bool baseline_goes_first(std::uint64_t seed, int pair) {
 }
 /// The slots of a repeat or a pair: of both variants at once, or in turns by the seed. `each`: what
 /// they have in common.
-inline vector<slot> slots_at(int position, const plan& p, bool is_pair, const slot& each) {
+inline vector<slot> slots_of(const plan& p, bool is_pair, const slot& each) {
     const auto of = [&](vector<run_variant> variants) {
         slot s = each;
-        s.name = stage_text(p, position, variants[0]) + each.name;
+        s.name = stage_text(p, each.position, variants[0]) + each.name;
         s.variants = std::move(variants);
         return s;
     };
     constexpr run_variant mine = run_variant::candidate, its = run_variant::baseline;
     if (!is_pair) return {of({mine})};
     if (p.judged->is_at_once) return {of({mine, its})};
-    if (baseline_goes_first(p.sent->seed, position)) return {of({its}), of({mine})};
+    if (baseline_goes_first(p.sent->seed, each.position)) return {of({its}), of({mine})};
     return {of({mine}), of({its})};
 }
 

@@ -19,6 +19,7 @@
 #include "effects/gates/execution.hpp"
 #include "effects/gates/gate_run.hpp"
 #include "effects/gates/slot.hpp"
+#include "effects/gates/slots.hpp"
 #include "effects/system/clock.hpp"
 #include "extensions/capacity/api.hpp"
 #include "extensions/capacity/core/found.hpp"
@@ -47,7 +48,8 @@ public:
             const std::optional<double> load = next_load(p, probes_of(by_.seen(), by_.judged_by()));
             if (!load) return;
             const double answer_s = probes_.emplace(*load, answer_s_).first->second;
-            const slot probe{.name = probe_name(p, by_.seen().candidate.size()) + " at " +
+            const slot probe{.position = repeat_positions::of_probe,
+                             .name = probe_name(p, by_.seen().candidate.size()) + " at " +
                                      value_text(load_metric(p), *load),
                              .load = *load,
                              .answer_s = answer_s,

@@ -183,7 +183,7 @@ private:
         if (s.server.is_process() && !bring_up(s)) return false;
         if (s.has_turns() && !make_ready(s, host, turn)) return false;
         if (!s.has_turns()) return true;
-        slot_seen seen = run_ready(host, turn);
+        slot_seen seen = run_slot(host, turn);
         for (std::string& note : seen.notes) s.all.seen.notes.push_back(std::move(note));
         s.all.seen.candidate.push_back(std::move(seen.repeats[0]));
         s.server.end();
