@@ -107,7 +107,7 @@ void guard_part(const options& o, bounds& must) {
                                      {"3 parts, 6 : 3 : 1", {6, 3, 1}},
                                      {"10 parts of 10 %", mix_of(10, 1)}};
     const rule_of_gate guard = [](const measurements& e, const judging_parameters& t) {
-        return guard_decision(e, t, validity_checks{}, {});
+        return guard_decision(e, t, validity_checks{});
     };
     const auto rates = [&](const named_mix& m, const vector<double>& fractions_that_fail,
                            const vector<unsigned char>& which, std::size_t burst,
