@@ -2742,7 +2742,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 36,206 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 36,208 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -29498,6 +29498,7 @@ struct settings {
     bool skip_without_server = false;
     double time_budget_s = 0;  // of the whole program, 0: none
     double ready_within_s = 0;  // how long servers at the variables' URLs may take to start
+    std::string ready_path{};   // what answers 200 then, "": the API's
     int calibrate = 0;         // repeats, 0: judge
     bool ends_at_first_miss = false;
     std::string calibration{};
@@ -29552,7 +29553,8 @@ inline constexpr known_variable known_variables[] = {
      [](settings& s, const std::string& v) { return read_time(v, s.ready_within_s); }},
     {"LLMBENCH_READY_PATH", "what answers 200 once they are ready; default: the API's",
      "a path, /health, or a URL",
-     [](settings&, const std::string& v) {
+     [](settings& s, const std::string& v) {
+         s.ready_path = v;
          return v.front() == '/' || v.find("://") != std::string::npos;
      }},
     {"LLMBENCH_REPORT_DIR", "where reports go; default: llmbench-report"},
@@ -38453,7 +38455,7 @@ private:
     void await_start(gate_servers& servers) const {
         if (current_environment || !(asked_.ready_within_s > 0)) return;
         const long long from_ns = now_ns();
-        servers.await_start(asked_.ready_within_s, environment("LLMBENCH_READY_PATH"));
+        servers.await_start(asked_.ready_within_s, asked_.ready_path);
         program_began_ns += now_ns() - from_ns;
     }
     /// Makes a valid plan, and says how its measurements are used.

@@ -2396,8 +2396,8 @@ inline scenario as_a_history_run(const scenario& given) {
 inline constexpr double runs_count_for_s = 30 * 86400.0;  // after the newest one
 
 inline history_parameters parameters_for(const plan& p, const target_facts& target,
-                                         const fingerprint& print, const run_mode& mode) {
-    const history_settings asked = history_settings_of(environment);
+                                         const fingerprint& print, const run_mode& mode,
+                                         const history_settings& asked) {
     const history_baseline own = history_of(p);
     const std::string folder = asked.folder_or(own.folder);
     history_parameters none;
@@ -2423,7 +2423,8 @@ inline history_parameters parameters_for(const plan& p, const target_facts& targ
     store.all_series[id_of(mine)] = mine;
     join_older_series(store.lines, store.all_series);
     return history_parameters_of(store.lines, mine, store.all_series, j.slos,
-                                 {folder, own.run_to_run.value, mode.appends(), oldest, print.cards});
+                                 {folder, own.run_to_run.value, mode.appends(), oldest,
+                                  print.cards});
 }
 
 /// The history of one gate, by series.
@@ -2434,7 +2435,7 @@ public:
         const history_settings asked = history_settings_of(environment);
         if (!mode.model) print = fingerprint_of(candidate, asked.machine);
         if (p.judged->past.by)
-            runs_ = std::make_shared<history_judge>(parameters_for(p, facts, print, mode));
+            runs_ = std::make_shared<history_judge>(parameters_for(p, facts, print, mode, asked));
     }
     std::shared_ptr<const past_judge> judge() const override { return runs_; }
     fingerprint print{};

@@ -303,7 +303,7 @@ private:
     void await_start(gate_servers& servers) const {
         if (current_environment || !(asked_.ready_within_s > 0)) return;
         const long long from_ns = now_ns();
-        servers.await_start(asked_.ready_within_s, environment("LLMBENCH_READY_PATH"));
+        servers.await_start(asked_.ready_within_s, asked_.ready_path);
         program_began_ns += now_ns() - from_ns;
     }
     /// Makes a valid plan, and says how its measurements are used.

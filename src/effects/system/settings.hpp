@@ -33,6 +33,7 @@ struct settings {
     bool skip_without_server = false;
     double time_budget_s = 0;  // of the whole program, 0: none
     double ready_within_s = 0;  // how long servers at the variables' URLs may take to start
+    std::string ready_path{};   // what answers 200 then, "": the API's
     int calibrate = 0;         // repeats, 0: judge
     bool ends_at_first_miss = false;
     std::string calibration{};
@@ -87,7 +88,8 @@ inline constexpr known_variable known_variables[] = {
      [](settings& s, const std::string& v) { return read_time(v, s.ready_within_s); }},
     {"LLMBENCH_READY_PATH", "what answers 200 once they are ready; default: the API's",
      "a path, /health, or a URL",
-     [](settings&, const std::string& v) {
+     [](settings& s, const std::string& v) {
+         s.ready_path = v;
          return v.front() == '/' || v.find("://") != std::string::npos;
      }},
     {"LLMBENCH_REPORT_DIR", "where reports go; default: llmbench-report"},
