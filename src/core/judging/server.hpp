@@ -113,8 +113,9 @@ struct answer_counts {
     std::size_t untold_ends = 0;              // a late finish, with tokens or without
     std::size_t over_prompt = 0;              // more prompt tokens than possible
     std::size_t filtered = 0;                 // cut off by a content filter
-    // Turns whose history the server keeps; with a prompt no longer than the one before.
-    std::size_t going_on = 0, without_history = 0;
+    // Turns whose history the server keeps; with a prompt no longer than the one before; without
+    // usage to tell.
+    std::size_t going_on = 0, without_history = 0, untold_history = 0;
     // Of answers that the client read without delay, with tokens after the first event:
     std::size_t paced = 0;
     std::size_t in_one_piece = 0, in_a_burst = 0;
@@ -244,7 +245,10 @@ public:
         const record& before = *std::prev(at)->second;
         if (before.conversation != r.conversation) return;
         ++c.going_on;
-        if (r.prompt_tokens <= 0 || before.prompt_tokens <= 0) return;
+        if (r.prompt_tokens <= 0 || before.prompt_tokens <= 0) {
+            ++c.untold_history;
+            return;
+        }
         const long long most = 0ll + before.prompt_tokens + before.output_tokens;
         c.without_history += r.prompt_tokens <= before.prompt_tokens;
         c.over_prompt += r.prompt_tokens > most - r.most_prompt_tokens;
@@ -339,9 +343,10 @@ inline cause of_a_few_answers(const answer_counts& c) {
     if (c.from_cache > 0)
         return cause_with<because::some_from_cache>(
             {{"requests", c.from_cache}, {"completed", c.completed}});
-    if (!c.are_alike()) return {};
-    return cause_with<because::answers_alike>(
-        {{"requests", c.equal_openings}, {"completed", c.completed}});
+    if (c.are_alike())
+        return cause_with<because::answers_alike>(
+            {{"requests", c.equal_openings}, {"completed", c.completed}});
+    return is_too_much(c.untold_history, c.going_on) ? cause{because::untold_history} : cause{};
 }
 
 /// Why answers are short, by their finish reasons.

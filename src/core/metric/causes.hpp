@@ -22,6 +22,7 @@ enum class because : unsigned char {
     too_close, too_few_to_fail, all_together, cut_off, holds_anyway, cached,
     cached_in_both, some_other_models, some_from_cache,
     answers_alike,
+    untold_history,
     failed, failed_over, failed_in_burst, failed_within, failed_or_beyond, failed_in_tail,
     failed_too_often, few_pairs,
     wrong_answers, answers_differ, below_client,
@@ -119,6 +120,8 @@ inline constexpr auto cause_table = [] {
         {answers_alike, "answers_alike", "requests,completed", "{some_completed} begin with one "
          "text, whatever was asked: a broken model can be fast, which accuracy or same_answers "
          "shows"},
+        {untold_history, "untold_history", "", "the server reports no prompt tokens, which would "
+         "show whether it kept the history"},
         {failed, "failed", "failed,of", "{failed:0} of {of:0} failed, limit {limit}"},
         {failed_over, "failed_over", "failed,of,is_one_burst", "{failed:0} of {of:0} failed, "
          "over the limit of {limit}, not shown to be more than {is_one_burst?one burst|chance}"},
