@@ -33,7 +33,7 @@
 // scenario" (all options with their defaults), "results", "verbs and assertions". A file that
 // includes the header pays for that part alone.
 //
-// The implementation begins in line 2745 of llmbench.hpp. Part two is the pure core: parsing,
+// The implementation begins in line 2746 of llmbench.hpp. Part two is the pure core: parsing,
 // statistics, schedules, verdicts and reports as functions from values to values, which do no I/O
 // and know no clock. Part three holds the effects: clocks, sockets, processes, files. Both are
 // compiled in the one file that defines LLMBENCH_IMPLEMENT (or LLMBENCH_MAIN, which adds doctest's
@@ -2557,9 +2557,10 @@ struct slo_verdict : verdict_numbers {
     types::text advice{};  ///< if the limit is tight: one that is decided more often
     /// Returns one line for a person.
     types::text line() const;
+    types::text against_limit{};  ///< "mean(ttft) is 39 ms, the limit is 25 ms"; "" without a value
+    types::text distance{};       ///< of what is judged: "56 % over the limit"
     /// Returns the full arithmetic: enough to repeat it by hand from records.jsonl.
     types::text explain() const;
-    types::text arithmetic{};
     types::list<named_values> inputs{};
     types::list<verdict_cause> causes{};  ///< of the reason, in order
 };
@@ -2742,7 +2743,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 36,208 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 36,142 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -5990,6 +5991,7 @@ enum class because : unsigned char {
     too_close, too_few_to_fail, all_together, cut_off, holds_anyway, cached,
     cached_in_both, some_other_models, some_from_cache,
     answers_alike,
+    untold_history,
     failed, failed_over, failed_in_burst, failed_within, failed_or_beyond, failed_in_tail,
     failed_too_often, few_pairs,
     wrong_answers, answers_differ, below_client,
@@ -6087,6 +6089,8 @@ inline constexpr auto cause_table = [] {
         {answers_alike, "answers_alike", "requests,completed", "{some_completed} begin with one "
          "text, whatever was asked: a broken model can be fast, which accuracy or same_answers "
          "shows"},
+        {untold_history, "untold_history", "", "the server reports no prompt tokens, which would "
+         "show whether it kept the history"},
         {failed, "failed", "failed,of", "{failed:0} of {of:0} failed, limit {limit}"},
         {failed_over, "failed_over", "failed,of,is_one_burst", "{failed:0} of {of:0} failed, "
          "over the limit of {limit}, not shown to be more than {is_one_burst?one burst|chance}"},
@@ -16375,6 +16379,24 @@ struct objective_columns {
     std::size_t repeats() const { return mine.each.size(); }
     bool are_pairs() const { return how != repeats_are::alone; }  // with a live baseline
 };
+inline vector<values_at_once> loads_at_once(const measurements& e, const slo& s,
+                                            timing_bound how) {
+    vector<values_at_once> all;
+    for (std::size_t i = 0; i < std::min(e.candidate.size(), e.baseline.size()); ++i)
+        all.push_back(slices_at_once_of(s.statistic, e.candidate[i], e.baseline[i], how));
+    return all;
+}
+/// The slices of a drift, as many in each repeat.
+inline vector<vector<double>> slices_of_repeats(const measurements& e, const statistic_data& what,
+                                                std::size_t requests, timing_bound how) {
+    const std::size_t k = 3 * slices_of_third(what, as_number(requests));
+    vector<vector<double>> all;
+    for (const repeat_data& d : e.candidate) {
+        vector<double>& values = all.emplace_back();
+        for (std::size_t i = 0; i < k; ++i) values.push_back(value_of_part(what, d, i, k, how));
+    }
+    return all;
+}
 /// `how`: of the candidate.
 inline objective_columns columns_of(const measurements& e, const slo& s,
                                     timing_bound how = timing_bound::measured) {
@@ -16390,15 +16412,9 @@ inline objective_columns columns_of(const measurements& e, const slo& s,
         c.of = columns_in(e, what.parts[0], e.candidate, how);
         c.to = columns_in(e, what.parts[1], e.candidate, opposite(how));
     }
-    const std::size_t pairs = std::min(e.candidate.size(), e.baseline.size());
-    for (std::size_t i = 0; e.by_slices && !is_absolute(s) && i < pairs; ++i)
-        c.at_once.push_back(slices_at_once_of(what, e.candidate[i], e.baseline[i], how));
-    if (!is_drift(what.metric) || e.candidate.empty()) return c;
-    const std::size_t k = 3 * slices_of_third(what, as_number(c.mine.each[0]->requests));
-    for (const repeat_data& d : e.candidate) {
-        vector<double>& values = c.slices.emplace_back();
-        for (std::size_t i = 0; i < k; ++i) values.push_back(value_of_part(what, d, i, k, how));
-    }
+    if (e.by_slices && !is_absolute(s)) c.at_once = loads_at_once(e, s, how);
+    if (is_drift(what.metric) && !e.candidate.empty())
+        c.slices = slices_of_repeats(e, what, c.mine.each[0]->requests, how);
     return c;
 }
 
@@ -17466,7 +17482,7 @@ public:
     /// Why nothing is shown, where nothing counts.
     virtual cause nothing() const { return {because::nothing_measured}; }
     /// Sets what the last analysis leaves, and its words.
-    virtual void end(decision& d) const = 0;
+    virtual void end(decision& d, sought which) const = 0;
 
     const objective_columns& of() const { return *c.of_columns; }
     const judging_parameters& t;
@@ -17538,7 +17554,7 @@ inline decision explained(decision d, const objective_columns& of, const judging
 
 /// Takes one repeat after another, and analyses those so far until one analysis decides. Only the
 /// last one may be of fewer than a verdict takes.
-inline decision walked(method& by, sought which) {
+inline decision walked(method&& by, sought which = sought::first) {
     const judging_rule& rule = by.t.rule;
     decision d = undecided(by.s);
     d.limit = limit_of(by.s);
@@ -17573,7 +17589,7 @@ inline decision walked(method& by, sought which) {
         d.repeats = 0;
         return decided(std::move(d), verdict::invalid, by.nothing());
     }
-    by.end(d);
+    by.end(d, which);
     return is_counted(d) ? d : explained(std::move(d), by.of(), rule);
 }
 
@@ -17751,7 +17767,7 @@ public:
                 .is_of_days =
                     std::fabs(p.mine - p.other) < 2 * t.stored.day_sd * p.other};
     }
-    void end(decision& d) const override {
+    void end(decision& d, sought) const override {
         d.decided_by = verdict_method::t;
         d.values = values_;
         d.distances = distances_;
@@ -17764,11 +17780,6 @@ private:
     stored_side stored_{};
     vector<double> values_{}, distances_{};
 };
-inline decision judge_fraction_pairs(const objective_columns& of, const judging_parameters& t,
-                                     const slo& s, sought which = sought::first) {
-    by_fraction_pairs by(of, t, s);
-    return walked(by, which);
-}
 
 // ===== [C] the least number of requests for a verdict ============================================
 // Checked for a plan before its load, and again afterwards: the requests of a run with a time limit
@@ -18299,16 +18310,11 @@ public:
                 {{"unbounded", repeats()}, {"repeats", repeats()}, {"at_most", s.at_most}})};
         return x;
     }
-    void end(decision& d) const override { d.decided_by = verdict_method::slices_at_once; }
+    void end(decision& d, sought) const override { d.decided_by = verdict_method::slices_at_once; }
 
 private:
     values_at_once v_{};
 };
-inline decision judge_at_once(const objective_columns& of, const judging_parameters& t,
-                              const slo& s, sought which = sought::first) {
-    by_slices_at_once by(of, t, s);
-    return walked(by, which);
-}
 
 // ===== [C] fractions of requests, by their misses ================================================
 
@@ -18367,9 +18373,7 @@ inline void judge_errors(decision& d, sought which, const vector<vector<bool>>& 
 /// repeats: a pass of the first ones says nothing of failures in later ones.
 class by_counts final : public method {
 public:
-    by_counts(const objective_columns& of, const judging_parameters& t_, const slo& s_,
-              sought which)
-        : method(of, t_, s_), which_(which) {}
+    using method::method;
     taken_repeat take(std::size_t) override { return {}; }
     evidence shown(decision& d, const fewest_repeats& takes) override {
         const auto repeats = static_cast<std::size_t>(d.repeats);
@@ -18380,22 +18384,16 @@ public:
                 .passes_at_the_end = is_of_errors()};
     }
     cause nothing() const override { return {because::no_value}; }
-    void end(decision& d) const override {
+    void end(decision& d, sought which) const override {
         d.decided_by = verdict_method::counts;
         if (!is_of_errors()) return;
-        judge_errors(d, which_, misses_in(of().mine, static_cast<std::size_t>(d.repeats)), t.rule,
+        judge_errors(d, which, misses_in(of().mine, static_cast<std::size_t>(d.repeats)), t.rule,
                      fewest_repeats_of(s, of().how, t.rule.most).pass);
     }
 
 private:
     bool is_of_errors() const { return s.statistic.metric == metric_id::error_rate; }
-    sought which_;
 };
-inline decision judge_counts(const objective_columns& of, const judging_parameters& t,
-                             const slo& s, sought which = sought::first) {
-    by_counts by(of, t, s, which);
-    return walked(by, which);
-}
 
 // ===== [C] values: times, speeds and rates =======================================================
 
@@ -18660,7 +18658,7 @@ public:
         return is_of_start(s.statistic.metric) ? cause{because::start_unknown}
                                                : method::nothing();
     }
-    void end(decision& d) const override {
+    void end(decision& d, sought) const override {
         d.values = seen_.values;
         d.decided_by = verdict_method::counted_misses;
         if (seen_.unbounded > 0) return;
@@ -18696,11 +18694,6 @@ private:
     double s0_;
     judging_rule rule_;
 };
-inline decision judge_values(const objective_columns& of, const judging_parameters& t,
-                             const slo& s, sought which = sought::first) {
-    by_values by(of, t, s);
-    return walked(by, which);
-}
 
 /// Whether a verdict is open by the noise of the repeats or pairs, not by a prior.
 inline bool asks_for_more(const measurements& e, const judging_parameters& t,
@@ -18813,7 +18806,7 @@ public:
         return {.outcome = d.last.outcome, .n = as_number(logs_.size()), .takes = takes,
                 .words = {thirds_of(of().mine, static_cast<std::size_t>(d.repeats))}};
     }
-    void end(decision& d) const override {
+    void end(decision& d, sought) const override {
         d.decided_by = verdict_method::slices;
         d.values = logs_;
         d.dependence = dependence_of_slices(logs_);
@@ -18831,15 +18824,14 @@ inline decision decision_by_method(const objective_columns& c, const judging_par
     // Of answers to the same questions a stored run has values: the difficulty cancels in those.
     const bool is_of_counts =
         to == against::column || (to == against::stored && !may_be_relative(m));
-    const auto by = [&](auto&& way) { return walked(way, which); };
-    decision d = is_drift(m)            ? by(by_drift(c, t, s))
-                 : !c.at_once.empty()   ? by(by_slices_at_once(c, t, s))
+    decision d = is_drift(m)          ? walked(by_drift(c, t, s), which)
+                 : !c.at_once.empty() ? walked(by_slices_at_once(c, t, s), which)
                  : is_request_fraction(m) && is_difference(s) && is_of_counts
-                     ? by(by_fraction_pairs(c, t, s))
+                     ? walked(by_fraction_pairs(c, t, s), which)
                  : is_request_fraction(m) && to == against::number
-                     ? by(by_counts(c, t, s, which))
+                     ? walked(by_counts(c, t, s), which)
                  : to == against::past ? t.past->judged(c, t, s, which)
-                                       : by(by_values(c, t, s));
+                                       : walked(by_values(c, t, s), which);
     d.counted_in =
         needs_baseline(s) && c.are_pairs() ? verdict_unit::pair : verdict_unit::repeat;
     d.rule = t.rule;
@@ -18999,8 +18991,9 @@ struct answer_counts {
     std::size_t untold_ends = 0;              // a late finish, with tokens or without
     std::size_t over_prompt = 0;              // more prompt tokens than possible
     std::size_t filtered = 0;                 // cut off by a content filter
-    // Turns whose history the server keeps; with a prompt no longer than the one before.
-    std::size_t going_on = 0, without_history = 0;
+    // Turns whose history the server keeps; with a prompt no longer than the one before; without
+    // usage to tell.
+    std::size_t going_on = 0, without_history = 0, untold_history = 0;
     // Of answers that the client read without delay, with tokens after the first event:
     std::size_t paced = 0;
     std::size_t in_one_piece = 0, in_a_burst = 0;
@@ -19130,7 +19123,10 @@ public:
         const record& before = *std::prev(at)->second;
         if (before.conversation != r.conversation) return;
         ++c.going_on;
-        if (r.prompt_tokens <= 0 || before.prompt_tokens <= 0) return;
+        if (r.prompt_tokens <= 0 || before.prompt_tokens <= 0) {
+            ++c.untold_history;
+            return;
+        }
         const long long most = 0ll + before.prompt_tokens + before.output_tokens;
         c.without_history += r.prompt_tokens <= before.prompt_tokens;
         c.over_prompt += r.prompt_tokens > most - r.most_prompt_tokens;
@@ -19225,9 +19221,10 @@ inline cause of_a_few_answers(const answer_counts& c) {
     if (c.from_cache > 0)
         return cause_with<because::some_from_cache>(
             {{"requests", c.from_cache}, {"completed", c.completed}});
-    if (!c.are_alike()) return {};
-    return cause_with<because::answers_alike>(
-        {{"requests", c.equal_openings}, {"completed", c.completed}});
+    if (c.are_alike())
+        return cause_with<because::answers_alike>(
+            {{"requests", c.equal_openings}, {"completed", c.completed}});
+    return is_too_much(c.untold_history, c.going_on) ? cause{because::untold_history} : cause{};
 }
 
 /// Why answers are short, by their finish reasons.
@@ -21136,7 +21133,7 @@ inline verdict_parts parts_of(const slo_verdict& v, std::size_t width,
                         {{"is_of_model", is_of_model(v)}, {"value", full_value_text(v, v.measured)},
                          {"ratio", ratio_of_text(v)}});
     p.typical = basis_text(v, full_value_text);
-    p.room = room_text(v);
+    p.room = str(v.distance);
     if (has_interval(v)) p.interval = filled("interval {interval}",
                                              {{"interval", interval_text(v)}});
     if (length == line_length::whole_line || v.outcome == verdict::inconclusive)
@@ -21181,6 +21178,16 @@ inline std::string flat_line(const slo_verdict& v) {
     return line;
 }
 
+/// The numbers of a verdict by name: "mean = -0.22", "values = 0.08 0.081".
+inline std::string inputs_text(const slo_verdict& v, const char* between) {
+    std::string t;
+    for (const named_values& n : v.inputs) {
+        t += (t.empty() ? "" : between) + str(n.name) + " =";
+        for (const double x : n.values) t += " " + json_number(x);
+    }
+    return t;
+}
+
 /// "measured 39.2 ms, typical repeat 38.1 ms".
 inline std::string measured_text(const verdict_numbers& v, const char* how = "measured") {
     return filled("{how} {value}[, {basis}]",
@@ -21193,12 +21200,6 @@ inline std::string measured_text(const slo_verdict& v) {
 
 // ===== [C] decisions in sentences ================================================================
 
-/// Returns values as the arithmetic of a verdict lists them.
-inline std::string listed(const vector<double>& values) {
-    std::string out;
-    for (const double v : values) fill(out, "{,}{value:.6g}", {{"value", v}});
-    return out;
-}
 inline const char* to_string(spread_of s) {
     return name_at({"moderated", "noisy", "as measured", "quiet", "assumed", "of counts"}, s);
 }
@@ -21249,48 +21250,33 @@ inline std::string method_text(const decision& d) {
     return {};
 }
 
-/// The values that the arithmetic of a verdict uses, by their names, and the same in one line.
+/// Every number that a verdict rests on, by its name in result.json.
 struct arithmetic {
     list<named_values> inputs{};
-    std::string line{};
     void add(const std::string& name, const vector<double>& values) {
         inputs.push_back({name, list<double>(values)});
     }
     void add_each(std::initializer_list<std::pair<const char*, double>> values) {
         for (const auto& [name, value] : values) add(name, {value});
     }
+    void add_values(const decision& d) {
+        add(values_name(kind_of(d.objective)), d.values);
+        add("limit", {d.limit});
+        if (is_difference(d.objective)) add("scale", {d.scale});
+    }
+    void add_distances(const decision& d) {
+        add(is_on_the_log(d.objective) ? "log_distances" : "distances", d.distances);
+    }
     void add_analysis(const interim_analysis& l, const judging_rule& rule) {
-        fill(line,
-             "; mean {mean:.6g}, sd {sd:.6g} ({spread}), df {df:.0f}, standard error {se:.6g}; "
-             "bounds: pass {mean:.6g} + {pass_t:.4f} x se[ + {pass_margin:.6g}] = "
-             "{pass_bound:.6g} < 0, fail {mean:.6g} - {fail_t:.4f} x se[ - {fail_margin:.6g}] = "
-             "{fail_bound:.6g} > 0 (t quantiles of the normal scores {pass_z:.4f} and "
-             "{fail_z:.4f}, {whose} at {pass_level:.4g} and {fail_level:.4g})",
-             {{"mean", l.mean}, {"sd", l.sd}, {"spread", to_string(l.spread)}, {"df", l.df},
-              {"se", l.se}, {"pass_t", l.pass_t}, {"pass_margin", l.pass_margin},
-              {"pass_bound", l.pass_bound}, {"fail_t", l.fail_t}, {"fail_margin", l.fail_margin},
-              {"fail_bound", l.fail_bound}, {"pass_z", l.pass_z}, {"fail_z", l.fail_z},
-              {"whose", rule.looks_early
-                            ? "O'Brien and Fleming's for looks after 2, 3 and 4 quarters"
-                            : printed("Pocock's for %d interim analyses",
-                                      rule.analyses + rule.made_again)},
-              {"pass_level", rule.pass_level},
-              {"fail_level", rule.fail_level}});
         add_each({{"mean", l.mean}, {"sd", l.sd}, {"df", l.df}, {"standard_error", l.se},
-                  {"pass_t", l.pass_t}, {"fail_t", l.fail_t}, {"pass_bound", l.pass_bound},
+                  {"pass_level", rule.pass_level}, {"fail_level", rule.fail_level},
+                  {"pass_z", l.pass_z}, {"fail_z", l.fail_z}, {"pass_t", l.pass_t},
+                  {"fail_t", l.fail_t}, {"pass_bound", l.pass_bound},
                   {"fail_bound", l.fail_bound}});
         if (l.pass_margin > 0)
             add_each({{"pass_margin", l.pass_margin}, {"fail_margin", l.fail_margin}});
     }
     void add_fractions(const fraction_pair& p) {
-        fill(line,
-             "; fractions {mine:.6g} and {other:.6g} of {trials:.6g} and {others:.6g} independent "
-             "{is_paired?questions|requests}[; only the candidate is right in {only}, only the "
-             "baseline in {not}]",
-             {{"mine", p.mine}, {"other", p.other}, {"trials", p.trials},
-              {"others", p.other_trials}, {"is_paired", p.is_paired},
-              {"only", p.is_paired ? printed("%.6g", p.only_mine) : std::string()},
-              {"not", p.is_paired ? printed("%.6g", p.only_other) : std::string()}});
         add_each({{"fraction", p.mine}, {"fraction_of_baseline", p.other},
                   {"independent", p.trials}, {"independent_of_baseline", p.other_trials}});
         if (p.is_paired)
@@ -21299,82 +21285,42 @@ struct arithmetic {
     }
     void add_counts(const analysis_of_misses& l) {
         const miss_counts& c = l.seen;
-        line += printed("misses %.0f of %.0f, design effect %.3f, so %.6g of %.6g independent "
-                        "ones; upper bound %.6g at level %.4g, lower bound %.6g at level %.4g "
-                        "(one-sided Clopper-Pearson); allowed fraction of misses %.6g",
-                        c.k, c.n, c.effect, c.k / c.effect, c.n / c.effect, l.upper(), l.at.pass,
-                        l.lower(), l.at.fail, c.allowed);
-        if (c.allowed == 0) line += ": none passes as observed, one fails";
-        if (!std::isnan(c.flip_variance)) {
-            line += printed("; of the same questions %.0f were not always alike, %.4g at most, "
-                            "with a variance of %.6g a run; whole runs moved with an effect of "
-                            "%.3f, by Student's t %.3f for a pass and %.3f for a fail, which takes "
-                            "the other's place where it is greater",
-                            c.flipping, c.max_flipping, c.flip_variance, c.run_effect,
-                            c.effect_at(l.at.pass), c.effect_at(l.at.fail));
+        if (!std::isnan(c.flip_variance))
             add_each({{"flip_variance", c.flip_variance}, {"questions_flipping", c.flipping},
                       {"questions_flipping_at_most", c.max_flipping},
                       {"design_effect_of_runs", c.run_effect}});
-        }
         add_each({{"misses", c.k}, {"trials", c.n}, {"design_effect", c.effect},
                   {"allowed", c.allowed}, {"pass_level", l.at.pass}, {"fail_level", l.at.fail},
                   {"upper_bound", l.upper()}, {"lower_bound", l.lower()}});
-        if (!std::isfinite(l.at.product)) return;
-        line += printed("; product of the repeats' fractions over it %.6g, a miss from %.6g",
-                        c.product, l.at.product);
-        add_each({{"product_of_fractions", c.product}, {"product_that_fails", l.at.product}});
+        if (std::isfinite(l.at.product))
+            add_each({{"product_of_fractions", c.product}, {"product_that_fails", l.at.product}});
     }
 };
-inline void add_values(arithmetic& a, const decision& d) {
-    const std::string what = values_name(kind_of(d.objective));
-    a.line = what + " " + listed(d.values);
-    a.add(what, d.values);
-    a.add("limit", {d.limit});
-    if (is_difference(d.objective)) a.add("scale", {d.scale});
-}
 inline arithmetic arithmetic_of(const decision& d) {
     arithmetic a;
-    const bool on_log = is_on_the_log(d.objective);
     switch (d.decided_by) {
-    case verdict_method::none: break;
-    case verdict_method::counts:
-        if (d.counted) a.add_counts(*d.counted);
-        break;
-    case verdict_method::counted_misses:
-        add_values(a, d);
-        if (!d.counted) break;
-        a.line += "; ";
-        a.add_counts(*d.counted);
-        break;
+    case verdict_method::none: return a;
+    case verdict_method::counts: break;
+    case verdict_method::counted_misses: a.add_values(d); break;
     case verdict_method::moderated_t:
     case verdict_method::noisy_t:
     case verdict_method::t:
-        add_values(a, d);
-        a.line += (on_log ? "; ln distances from the limit "
-                   : is_difference(d.objective)
-                       ? printed("; distances from the limit in parts of %.6g ", d.scale)
-                       : "; distances in parts of the limit ") + listed(d.distances);
-        a.add(on_log ? "log_distances" : "distances", d.distances);
+        a.add_values(d);
+        a.add_distances(d);
         a.add_each({{"prior_sd", d.last.prior_sd}, {"prior_df", d.last.prior_df}});
         if (!std::isnan(d.calibrated_sd)) a.add("calibrated_sd", {d.calibrated_sd});
         if (d.fractions) a.add_fractions(*d.fractions);
-        if (d.stored.repeats > 0) {
-            a.add("stored_values", d.stored_values);
-            a.add("day_to_day_sd", {d.stored.day_sd});
-        }
+        if (d.stored.repeats > 0) a.add("stored_values", d.stored_values);
+        if (d.stored.repeats > 0) a.add("day_to_day_sd", {d.stored.day_sd});
         a.add_analysis(d.last, d.rule);
         break;
     case verdict_method::predictive_t: d.past->explain(a, d); break;
     case verdict_method::slices:
-        if (std::isnan(d.dependence)) break;
-        a.line = printed("ln of %zu slices a third, mean over the repeats: ",
-                         d.values.size() / 3) + listed(d.values);
         a.add("slice_logs", d.values);
         a.add_each({{"limit", d.limit}, {"dependence", d.dependence}});
         a.add_analysis(d.last, d.rule);
         break;
     case verdict_method::slices_at_once:
-        a.line = "parts of the slices of the distance: " + listed(d.values);
         a.add("slice_parts", d.values);
         a.add("limit", {d.limit});
         a.add_analysis(d.last, d.rule);
@@ -21383,15 +21329,9 @@ inline arithmetic arithmetic_of(const decision& d) {
         for (const margin_at& m : d.margins) a.add(printed("load %.6g", m.load), {m.margin});
         break;
     }
+    if (d.counted) a.add_counts(*d.counted);
+    if (d.client_part > 0) a.add("client_part", {d.client_part});
     return a;
-}
-
-/// Of a difference: the interval is wider by what the client may have added.
-inline void add_client_part(arithmetic& a, const decision& d) {
-    if (!(d.client_part > 0) || a.line.empty()) return;
-    fill(a.line, "; the interval is wider by the client's part, {part:.6g} on each side",
-         {{"part", d.client_part}});
-    a.add("client_part", {d.client_part});
 }
 
 /// Returns a verdict with its sentences, which are the same in every report.
@@ -21402,10 +21342,9 @@ inline slo_verdict described(const decision& d) {
     v.method = method_text(d);
     v.reason = described(d.why, d);
     v.advice = described(d.advice, d);
-    arithmetic a = arithmetic_of(d);
-    add_client_part(a, d);
-    v.arithmetic = a.line;
-    v.inputs = a.inputs;
+    v.inputs = arithmetic_of(d).inputs;
+    v.against_limit = against_limit(d);
+    v.distance = room_text(d);
     for (const cause& c : d.why)
         v.causes.push_back({row_of(c.what).name, to_string(c.of), list<double>(c.numbers)});
     return v;
@@ -25579,7 +25518,9 @@ inline void reason_fields(field_visitor& v, slo_verdict& of) {
     v.text({"method"}, of.method);
     v.text({"reason"}, of.reason);
     v.text({"advice"}, of.advice);
-    v.text({"arithmetic"}, of.arithmetic);
+    v.text({"against_limit", "what was measured beside the limit, in words", if_any},
+           of.against_limit);
+    v.text({"distance", "of what is judged from the limit, in words", if_any}, of.distance);
     v.begin({"inputs", "every number of the verdict's arithmetic"});
     vector<named_values> inputs(of.inputs.begin(), of.inputs.end());
     vector<std::string> names;
@@ -27061,7 +27002,7 @@ inline std::string summary_of(const gate_report& g) {
              {{"mark", mark}, {"verdict", verdict_text(v)}, {"objective", v.objective.text()},
               {"measured", verdict_value_text(v, v.measured)}, {"ratio", ratio_of_text(v)},
               {"typical", verdict_value_text(v, e.value)}, {"interval", interval_text(v)},
-              {"room", room_text(v)}, {"reason", v.reason},
+              {"room", v.distance}, {"reason", v.reason},
               {"advice", v.advice}});
     }
     if (const variant_figures& variant = g.figures.candidate; !variant.empty())
@@ -27083,8 +27024,7 @@ inline std::string reason_md(const slo_verdict& v) {
 }
 /// Its value beside the limit, or the reason of one that has none.
 inline std::string against_limit_md(const slo_verdict& v) {
-    const std::string words = against_limit(v);
-    return words.empty() ? reason_md(v) : markdown_escaped(words);
+    return v.against_limit.empty() ? reason_md(v) : markdown_escaped(str(v.against_limit));
 }
 /// Returns the opening of the summary: the first failure or problem, and its size.
 inline std::string opening_of(const vector<gate_report>& gates) {
@@ -27460,7 +27400,7 @@ inline std::string gate_sentence(const gate_report& g) {
                            {{"slo", slo}, {"is_missed", is_missed}, {"reason", v.reason}});
             else if (is_missed)
                 t = filled("{slo} is missed: {measured}[, {room}]",
-                           {{"slo", slo}, {"measured", measured_text(v)}, {"room", room_text(v)}});
+                           {{"slo", slo}, {"measured", measured_text(v)}, {"room", v.distance}});
             else if (outcome == verdict::inconclusive)
                 t = filled("{slo} is neither shown to be met nor missed[: {reason}]",
                            {{"slo", slo}, {"reason", v.reason}});
@@ -27519,7 +27459,7 @@ inline std::string verdict_item(const slo_verdict& v) {
                            "class=\"note\">Advice: {advice:x}</p>]</div>",
                            {{"badge", badge(to_string(verdict_like(v)), verdict_text(v))},
                             {"objective", v.objective.text()},
-                            {"basis", joined_texts({room_text(v), repeats}, "; ")},
+                            {"basis", joined_texts({v.distance.c_str(), repeats}, "; ")},
                             {"reason", v.reason}, {"advice", v.advice}});
     const estimate_t& e = v.estimate;
     if (is_capacity(v.objective.statistic.metric))
@@ -27728,8 +27668,8 @@ inline std::string arithmetic_html(const gate_report& g) {
     std::string rows;
     for (const slo_verdict& v : g.verdicts)
         rows += list_of({{xml_escaped(str(v.objective.text())).c_str(),
-                          filled("[{method}: ]{arithmetic}",
-                                 {{"method", v.method}, {"arithmetic", v.arithmetic}})}});
+                          filled("[{method}: ]{inputs}",
+                                 {{"method", v.method}, {"inputs", inputs_text(v, "; ")}})}});
     return folded_list("How the verdicts came about", "", fold::closed, rows);
 }
 
@@ -28984,13 +28924,8 @@ const char* to_string(verdict v) {
 
 types::text slo_verdict::line() const { return detail::verdict_line(*this); }
 types::text slo_verdict::explain() const {
-    std::string t = detail::verdict_line(*this) + "\n  method: " + detail::str(method) + "\n  " +
-                    detail::str(arithmetic);
-    for (const named_values& n : inputs) {
-        t += "\n  " + detail::str(n.name) + " =";
-        for (const double v : n.values) t += " " + detail::json_number(v);
-    }
-    return t;
+    return detail::verdict_line(*this) + "\n  method: " + detail::str(method) + "\n  " +
+           detail::inputs_text(*this, "\n  ");
 }
 
 slo_verdict judge(const result& r, const slo& of) {

@@ -1069,6 +1069,11 @@ inline std::string comparison_line(const settings_comparison& c) {
 inline std::string ratio_text(const estimate_t& r) {
     return printed(r.low < 0.1 ? "%.3g [%.3g, %.3g]" : "%.2f [%.2f, %.2f]", r.value, r.low, r.high);
 }
+inline std::string listed(const vector<double>& values) {
+    std::string out;
+    for (const double v : values) fill(out, "{,}{value:.6g}", {{"value", v}});
+    return out;
+}
 /// The line with the arithmetic of every ratio.
 inline std::string comparison_explained(const settings_comparison& c) {
     std::string out = filled("{comparison_line}\n{intervals}",

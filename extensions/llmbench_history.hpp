@@ -2221,26 +2221,15 @@ inline vector<std::string> report_lines(const history_parameters& h, const gate_
 
 inline void add_history(arithmetic& a, const learned_history& h, const decision& d) {
     if (d.repeats < 2) return;
-    add_values(a, d);
-    const bool is_log = !is_difference(d.objective);
-    a.line += (is_log ? "; ln distances from the limit " : "; distances in parts of the scale ") +
-              listed(d.distances) +
-              printed(
-                  "; %zu runs, sd %.6g (df %.3g); repeats, sd %.6g (df %.0f); level of "
-                  "%.0f runs; bounds: pass %.6g < 0, fail %.6g > 0 (t quantiles of the "
-                  "normal scores %.4f and %.4f)",
-                  h.runs, h.spread.sd, h.spread.df, std::sqrt(h.repeats.variance), h.repeats.df,
-                  h.level.runs, d.last.pass_bound, d.last.fail_bound, d.last.pass_z, d.last.fail_z);
-    a.add(is_log ? "log_distances" : "distances", d.distances);
-    a.add("nights_sd", {h.spread.sd});
-    a.add("nights_df", {h.spread.df});
-    a.add("repeats_sd", {std::sqrt(h.repeats.variance)});
-    a.add("level", {h.level.mean});
-    a.add("level_nights", {h.level.runs});
+    a.add_values(d);
+    a.add_distances(d);
+    a.add_each({{"nights_sd", h.spread.sd}, {"nights_df", h.spread.df},
+                {"repeats_sd", std::sqrt(h.repeats.variance)}, {"level", h.level.mean},
+                {"level_nights", h.level.runs}});
     if (h.given_sd > 0) a.add("given_sd", {h.given_sd});
-    a.add("standard_error", {d.last.se});
-    a.add("pass_bound", {d.last.pass_bound});
-    a.add("fail_bound", {d.last.fail_bound});
+    a.add_each({{"standard_error", d.last.se}, {"pass_z", d.last.pass_z},
+                {"fail_z", d.last.fail_z}, {"pass_bound", d.last.pass_bound},
+                {"fail_bound", d.last.fail_bound}});
 }
 
 class history_judge final : public past_judge {

@@ -147,9 +147,10 @@ struct slo_verdict : verdict_numbers {
     types::text advice{};  ///< if the limit is tight: one that is decided more often
     /// Returns one line for a person.
     types::text line() const;
+    types::text against_limit{};  ///< "mean(ttft) is 39 ms, the limit is 25 ms"; "" without a value
+    types::text distance{};       ///< of what is judged: "56 % over the limit"
     /// Returns the full arithmetic: enough to repeat it by hand from records.jsonl.
     types::text explain() const;
-    types::text arithmetic{};
     types::list<named_values> inputs{};
     types::list<verdict_cause> causes{};  ///< of the reason, in order
 };

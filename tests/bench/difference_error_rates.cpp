@@ -333,7 +333,7 @@ decision judged_by_pairs(const slo& s, Next&& next) {
                 to->together = all.value(s.statistic.metric);
             }
         },
-        [&] { return judge_fraction_pairs(of, by, s); });
+        [&] { return walked(by_fraction_pairs(of, by, s)); });
 }
 void print_levels(const std::string& row, const three_rates& r, bounds& must, bool is_promised) {
     print_row(row, {fractions(r[0]), fractions(r[1]), fractions(r[2])});
@@ -427,7 +427,7 @@ decision judged_by_stored(const misses_of_server& stored, const misses_of_server
             all.add(of.mine.each.back()->counts);
             of.mine.together = all.value(s.statistic.metric);
         },
-        [&] { return judge_fraction_pairs(of, by, s); });
+        [&] { return walked(by_fraction_pairs(of, by, s)); });
 }
 void rates_of_stored_fractions(const options& o, bounds& must) {
     std::printf("\n");
@@ -560,7 +560,7 @@ verdict judged_alone_at_once(const slo& s, sought which, const vector<bool>& mis
     of.how = repeats_are::at_once;
     of.mine.together = c.value;
     of.mine.each.push_back(std::make_shared<const column>(std::move(c)));
-    return judge_counts(of, by, s, which).outcome;
+    return walked(by_counts(of, by, s), which).outcome;
 }
 /// One on those of both variants, after the whole load, or at the looks that a gate does not take.
 verdict judged_together_at_once(const slo& s, const vector<bool>& mine, const vector<bool>& other,

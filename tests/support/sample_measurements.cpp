@@ -16,11 +16,11 @@ llmbench::slo_verdict judge_measurements(const measurement& m, const llmbench::s
 }
 llmbench::slo_verdict judge_values(const measurement& m, const llmbench::slo& s, bool to_the_end) {
     const lb::objective_columns c = lb::columns_of(m, s);
-    return lb::described(lb::estimated(lb::judge_values(c, m, s, which_of(to_the_end)), c));
+    return lb::described(lb::estimated(lb::walked(lb::by_values(c, m, s), which_of(to_the_end)), c));
 }
 llmbench::slo_verdict judge_counts(const measurement& m, const llmbench::slo& s, bool to_the_end) {
     const lb::objective_columns c = lb::columns_of(m, s);
-    return lb::described(lb::estimated(lb::judge_counts(c, m, s, which_of(to_the_end)), c));
+    return lb::described(lb::estimated(lb::walked(lb::by_counts(c, m, s), which_of(to_the_end)), c));
 }
 llmbench::slo_verdict judged(const measurement& m, const llmbench::slo& s, bool guard) {
     const lb::measurements e = m;

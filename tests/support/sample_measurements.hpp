@@ -32,7 +32,7 @@ struct open_evidence : lb::load_conditions {
 };
 struct measurement : open_evidence, lb::judging_parameters {};
 
-// Each is the function of that name in core/judging/, compiled once for all tests.
+// What core/judging/ returns, compiled once for all tests.
 llmbench::slo_verdict judge_measurements(const measurement& m, const llmbench::slo& s,
                                      bool to_the_end = false);
 llmbench::slo_verdict judge_values(const measurement& m, const llmbench::slo& s,

@@ -85,13 +85,8 @@ const char* to_string(verdict v) {
 
 types::text slo_verdict::line() const { return detail::verdict_line(*this); }
 types::text slo_verdict::explain() const {
-    std::string t = detail::verdict_line(*this) + "\n  method: " + detail::str(method) + "\n  " +
-                    detail::str(arithmetic);
-    for (const named_values& n : inputs) {
-        t += "\n  " + detail::str(n.name) + " =";
-        for (const double v : n.values) t += " " + detail::json_number(v);
-    }
-    return t;
+    return detail::verdict_line(*this) + "\n  method: " + detail::str(method) + "\n  " +
+           detail::inputs_text(*this, "\n  ");
 }
 
 slo_verdict judge(const result& r, const slo& of) {

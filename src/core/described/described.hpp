@@ -25,12 +25,6 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-/// Returns values as the arithmetic of a verdict lists them.
-inline std::string listed(const vector<double>& values) {
-    std::string out;
-    for (const double v : values) fill(out, "{,}{value:.6g}", {{"value", v}});
-    return out;
-}
 inline const char* to_string(spread_of s) {
     return name_at({"moderated", "noisy", "as measured", "quiet", "assumed", "of counts"}, s);
 }
@@ -81,48 +75,33 @@ inline std::string method_text(const decision& d) {
     return {};
 }
 
-/// The values that the arithmetic of a verdict uses, by their names, and the same in one line.
+/// Every number that a verdict rests on, by its name in result.json.
 struct arithmetic {
     list<named_values> inputs{};
-    std::string line{};
     void add(const std::string& name, const vector<double>& values) {
         inputs.push_back({name, list<double>(values)});
     }
     void add_each(std::initializer_list<std::pair<const char*, double>> values) {
         for (const auto& [name, value] : values) add(name, {value});
     }
+    void add_values(const decision& d) {
+        add(values_name(kind_of(d.objective)), d.values);
+        add("limit", {d.limit});
+        if (is_difference(d.objective)) add("scale", {d.scale});
+    }
+    void add_distances(const decision& d) {
+        add(is_on_the_log(d.objective) ? "log_distances" : "distances", d.distances);
+    }
     void add_analysis(const interim_analysis& l, const judging_rule& rule) {
-        fill(line,
-             "; mean {mean:.6g}, sd {sd:.6g} ({spread}), df {df:.0f}, standard error {se:.6g}; "
-             "bounds: pass {mean:.6g} + {pass_t:.4f} x se[ + {pass_margin:.6g}] = "
-             "{pass_bound:.6g} < 0, fail {mean:.6g} - {fail_t:.4f} x se[ - {fail_margin:.6g}] = "
-             "{fail_bound:.6g} > 0 (t quantiles of the normal scores {pass_z:.4f} and "
-             "{fail_z:.4f}, {whose} at {pass_level:.4g} and {fail_level:.4g})",
-             {{"mean", l.mean}, {"sd", l.sd}, {"spread", to_string(l.spread)}, {"df", l.df},
-              {"se", l.se}, {"pass_t", l.pass_t}, {"pass_margin", l.pass_margin},
-              {"pass_bound", l.pass_bound}, {"fail_t", l.fail_t}, {"fail_margin", l.fail_margin},
-              {"fail_bound", l.fail_bound}, {"pass_z", l.pass_z}, {"fail_z", l.fail_z},
-              {"whose", rule.looks_early
-                            ? "O'Brien and Fleming's for looks after 2, 3 and 4 quarters"
-                            : printed("Pocock's for %d interim analyses",
-                                      rule.analyses + rule.made_again)},
-              {"pass_level", rule.pass_level},
-              {"fail_level", rule.fail_level}});
         add_each({{"mean", l.mean}, {"sd", l.sd}, {"df", l.df}, {"standard_error", l.se},
-                  {"pass_t", l.pass_t}, {"fail_t", l.fail_t}, {"pass_bound", l.pass_bound},
+                  {"pass_level", rule.pass_level}, {"fail_level", rule.fail_level},
+                  {"pass_z", l.pass_z}, {"fail_z", l.fail_z}, {"pass_t", l.pass_t},
+                  {"fail_t", l.fail_t}, {"pass_bound", l.pass_bound},
                   {"fail_bound", l.fail_bound}});
         if (l.pass_margin > 0)
             add_each({{"pass_margin", l.pass_margin}, {"fail_margin", l.fail_margin}});
     }
     void add_fractions(const fraction_pair& p) {
-        fill(line,
-             "; fractions {mine:.6g} and {other:.6g} of {trials:.6g} and {others:.6g} independent "
-             "{is_paired?questions|requests}[; only the candidate is right in {only}, only the "
-             "baseline in {not}]",
-             {{"mine", p.mine}, {"other", p.other}, {"trials", p.trials},
-              {"others", p.other_trials}, {"is_paired", p.is_paired},
-              {"only", p.is_paired ? printed("%.6g", p.only_mine) : std::string()},
-              {"not", p.is_paired ? printed("%.6g", p.only_other) : std::string()}});
         add_each({{"fraction", p.mine}, {"fraction_of_baseline", p.other},
                   {"independent", p.trials}, {"independent_of_baseline", p.other_trials}});
         if (p.is_paired)
@@ -131,82 +110,42 @@ struct arithmetic {
     }
     void add_counts(const analysis_of_misses& l) {
         const miss_counts& c = l.seen;
-        line += printed("misses %.0f of %.0f, design effect %.3f, so %.6g of %.6g independent "
-                        "ones; upper bound %.6g at level %.4g, lower bound %.6g at level %.4g "
-                        "(one-sided Clopper-Pearson); allowed fraction of misses %.6g",
-                        c.k, c.n, c.effect, c.k / c.effect, c.n / c.effect, l.upper(), l.at.pass,
-                        l.lower(), l.at.fail, c.allowed);
-        if (c.allowed == 0) line += ": none passes as observed, one fails";
-        if (!std::isnan(c.flip_variance)) {
-            line += printed("; of the same questions %.0f were not always alike, %.4g at most, "
-                            "with a variance of %.6g a run; whole runs moved with an effect of "
-                            "%.3f, by Student's t %.3f for a pass and %.3f for a fail, which takes "
-                            "the other's place where it is greater",
-                            c.flipping, c.max_flipping, c.flip_variance, c.run_effect,
-                            c.effect_at(l.at.pass), c.effect_at(l.at.fail));
+        if (!std::isnan(c.flip_variance))
             add_each({{"flip_variance", c.flip_variance}, {"questions_flipping", c.flipping},
                       {"questions_flipping_at_most", c.max_flipping},
                       {"design_effect_of_runs", c.run_effect}});
-        }
         add_each({{"misses", c.k}, {"trials", c.n}, {"design_effect", c.effect},
                   {"allowed", c.allowed}, {"pass_level", l.at.pass}, {"fail_level", l.at.fail},
                   {"upper_bound", l.upper()}, {"lower_bound", l.lower()}});
-        if (!std::isfinite(l.at.product)) return;
-        line += printed("; product of the repeats' fractions over it %.6g, a miss from %.6g",
-                        c.product, l.at.product);
-        add_each({{"product_of_fractions", c.product}, {"product_that_fails", l.at.product}});
+        if (std::isfinite(l.at.product))
+            add_each({{"product_of_fractions", c.product}, {"product_that_fails", l.at.product}});
     }
 };
-inline void add_values(arithmetic& a, const decision& d) {
-    const std::string what = values_name(kind_of(d.objective));
-    a.line = what + " " + listed(d.values);
-    a.add(what, d.values);
-    a.add("limit", {d.limit});
-    if (is_difference(d.objective)) a.add("scale", {d.scale});
-}
 inline arithmetic arithmetic_of(const decision& d) {
     arithmetic a;
-    const bool on_log = is_on_the_log(d.objective);
     switch (d.decided_by) {
-    case verdict_method::none: break;
-    case verdict_method::counts:
-        if (d.counted) a.add_counts(*d.counted);
-        break;
-    case verdict_method::counted_misses:
-        add_values(a, d);
-        if (!d.counted) break;
-        a.line += "; ";
-        a.add_counts(*d.counted);
-        break;
+    case verdict_method::none: return a;
+    case verdict_method::counts: break;
+    case verdict_method::counted_misses: a.add_values(d); break;
     case verdict_method::moderated_t:
     case verdict_method::noisy_t:
     case verdict_method::t:
-        add_values(a, d);
-        a.line += (on_log ? "; ln distances from the limit "
-                   : is_difference(d.objective)
-                       ? printed("; distances from the limit in parts of %.6g ", d.scale)
-                       : "; distances in parts of the limit ") + listed(d.distances);
-        a.add(on_log ? "log_distances" : "distances", d.distances);
+        a.add_values(d);
+        a.add_distances(d);
         a.add_each({{"prior_sd", d.last.prior_sd}, {"prior_df", d.last.prior_df}});
         if (!std::isnan(d.calibrated_sd)) a.add("calibrated_sd", {d.calibrated_sd});
         if (d.fractions) a.add_fractions(*d.fractions);
-        if (d.stored.repeats > 0) {
-            a.add("stored_values", d.stored_values);
-            a.add("day_to_day_sd", {d.stored.day_sd});
-        }
+        if (d.stored.repeats > 0) a.add("stored_values", d.stored_values);
+        if (d.stored.repeats > 0) a.add("day_to_day_sd", {d.stored.day_sd});
         a.add_analysis(d.last, d.rule);
         break;
     case verdict_method::predictive_t: d.past->explain(a, d); break;
     case verdict_method::slices:
-        if (std::isnan(d.dependence)) break;
-        a.line = printed("ln of %zu slices a third, mean over the repeats: ",
-                         d.values.size() / 3) + listed(d.values);
         a.add("slice_logs", d.values);
         a.add_each({{"limit", d.limit}, {"dependence", d.dependence}});
         a.add_analysis(d.last, d.rule);
         break;
     case verdict_method::slices_at_once:
-        a.line = "parts of the slices of the distance: " + listed(d.values);
         a.add("slice_parts", d.values);
         a.add("limit", {d.limit});
         a.add_analysis(d.last, d.rule);
@@ -215,15 +154,9 @@ inline arithmetic arithmetic_of(const decision& d) {
         for (const margin_at& m : d.margins) a.add(printed("load %.6g", m.load), {m.margin});
         break;
     }
+    if (d.counted) a.add_counts(*d.counted);
+    if (d.client_part > 0) a.add("client_part", {d.client_part});
     return a;
-}
-
-/// Of a difference: the interval is wider by what the client may have added.
-inline void add_client_part(arithmetic& a, const decision& d) {
-    if (!(d.client_part > 0) || a.line.empty()) return;
-    fill(a.line, "; the interval is wider by the client's part, {part:.6g} on each side",
-         {{"part", d.client_part}});
-    a.add("client_part", {d.client_part});
 }
 
 /// Returns a verdict with its sentences, which are the same in every report.
@@ -234,10 +167,9 @@ inline slo_verdict described(const decision& d) {
     v.method = method_text(d);
     v.reason = described(d.why, d);
     v.advice = described(d.advice, d);
-    arithmetic a = arithmetic_of(d);
-    add_client_part(a, d);
-    v.arithmetic = a.line;
-    v.inputs = a.inputs;
+    v.inputs = arithmetic_of(d).inputs;
+    v.against_limit = against_limit(d);
+    v.distance = room_text(d);
     for (const cause& c : d.why)
         v.causes.push_back({row_of(c.what).name, to_string(c.of), list<double>(c.numbers)});
     return v;

@@ -3,6 +3,7 @@
 
 #include "api/metrics.hpp"
 #include "api/result.hpp"
+#include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/filled.hpp"
 #include "core/metric/table.hpp"
@@ -130,7 +131,7 @@ inline verdict_parts parts_of(const slo_verdict& v, std::size_t width,
                         {{"is_of_model", is_of_model(v)}, {"value", full_value_text(v, v.measured)},
                          {"ratio", ratio_of_text(v)}});
     p.typical = basis_text(v, full_value_text);
-    p.room = room_text(v);
+    p.room = str(v.distance);
     if (has_interval(v)) p.interval = filled("interval {interval}",
                                              {{"interval", interval_text(v)}});
     if (length == line_length::whole_line || v.outcome == verdict::inconclusive)
@@ -173,6 +174,16 @@ inline std::string flat_line(const slo_verdict& v) {
                            [](char a, char b) { return a == ' ' && b == ' '; }),
                line.end());
     return line;
+}
+
+/// The numbers of a verdict by name: "mean = -0.22", "values = 0.08 0.081".
+inline std::string inputs_text(const slo_verdict& v, const char* between) {
+    std::string t;
+    for (const named_values& n : v.inputs) {
+        t += (t.empty() ? "" : between) + str(n.name) + " =";
+        for (const double x : n.values) t += " " + json_number(x);
+    }
+    return t;
 }
 
 /// "measured 39.2 ms, typical repeat 38.1 ms".

@@ -258,16 +258,11 @@ public:
                 {{"unbounded", repeats()}, {"repeats", repeats()}, {"at_most", s.at_most}})};
         return x;
     }
-    void end(decision& d) const override { d.decided_by = verdict_method::slices_at_once; }
+    void end(decision& d, sought) const override { d.decided_by = verdict_method::slices_at_once; }
 
 private:
     values_at_once v_{};
 };
-inline decision judge_at_once(const objective_columns& of, const judging_parameters& t,
-                              const slo& s, sought which = sought::first) {
-    by_slices_at_once by(of, t, s);
-    return walked(by, which);
-}
 
 }  // namespace detail
 }  // inline namespace v1

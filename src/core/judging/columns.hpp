@@ -61,6 +61,24 @@ struct objective_columns {
     std::size_t repeats() const { return mine.each.size(); }
     bool are_pairs() const { return how != repeats_are::alone; }  // with a live baseline
 };
+inline vector<values_at_once> loads_at_once(const measurements& e, const slo& s,
+                                            timing_bound how) {
+    vector<values_at_once> all;
+    for (std::size_t i = 0; i < std::min(e.candidate.size(), e.baseline.size()); ++i)
+        all.push_back(slices_at_once_of(s.statistic, e.candidate[i], e.baseline[i], how));
+    return all;
+}
+/// The slices of a drift, as many in each repeat.
+inline vector<vector<double>> slices_of_repeats(const measurements& e, const statistic_data& what,
+                                                std::size_t requests, timing_bound how) {
+    const std::size_t k = 3 * slices_of_third(what, as_number(requests));
+    vector<vector<double>> all;
+    for (const repeat_data& d : e.candidate) {
+        vector<double>& values = all.emplace_back();
+        for (std::size_t i = 0; i < k; ++i) values.push_back(value_of_part(what, d, i, k, how));
+    }
+    return all;
+}
 /// `how`: of the candidate.
 inline objective_columns columns_of(const measurements& e, const slo& s,
                                     timing_bound how = timing_bound::measured) {
@@ -76,15 +94,9 @@ inline objective_columns columns_of(const measurements& e, const slo& s,
         c.of = columns_in(e, what.parts[0], e.candidate, how);
         c.to = columns_in(e, what.parts[1], e.candidate, opposite(how));
     }
-    const std::size_t pairs = std::min(e.candidate.size(), e.baseline.size());
-    for (std::size_t i = 0; e.by_slices && !is_absolute(s) && i < pairs; ++i)
-        c.at_once.push_back(slices_at_once_of(what, e.candidate[i], e.baseline[i], how));
-    if (!is_drift(what.metric) || e.candidate.empty()) return c;
-    const std::size_t k = 3 * slices_of_third(what, as_number(c.mine.each[0]->requests));
-    for (const repeat_data& d : e.candidate) {
-        vector<double>& values = c.slices.emplace_back();
-        for (std::size_t i = 0; i < k; ++i) values.push_back(value_of_part(what, d, i, k, how));
-    }
+    if (e.by_slices && !is_absolute(s)) c.at_once = loads_at_once(e, s, how);
+    if (is_drift(what.metric) && !e.candidate.empty())
+        c.slices = slices_of_repeats(e, what, c.mine.each[0]->requests, how);
     return c;
 }
 

@@ -196,7 +196,7 @@ public:
                 .is_of_days =
                     std::fabs(p.mine - p.other) < 2 * t.stored.day_sd * p.other};
     }
-    void end(decision& d) const override {
+    void end(decision& d, sought) const override {
         d.decided_by = verdict_method::t;
         d.values = values_;
         d.distances = distances_;
@@ -209,11 +209,6 @@ private:
     stored_side stored_{};
     vector<double> values_{}, distances_{};
 };
-inline decision judge_fraction_pairs(const objective_columns& of, const judging_parameters& t,
-                                     const slo& s, sought which = sought::first) {
-    by_fraction_pairs by(of, t, s);
-    return walked(by, which);
-}
 
 }  // namespace detail
 }  // inline namespace v1

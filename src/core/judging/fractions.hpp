@@ -78,9 +78,7 @@ inline void judge_errors(decision& d, sought which, const vector<vector<bool>>& 
 /// repeats: a pass of the first ones says nothing of failures in later ones.
 class by_counts final : public method {
 public:
-    by_counts(const objective_columns& of, const judging_parameters& t_, const slo& s_,
-              sought which)
-        : method(of, t_, s_), which_(which) {}
+    using method::method;
     taken_repeat take(std::size_t) override { return {}; }
     evidence shown(decision& d, const fewest_repeats& takes) override {
         const auto repeats = static_cast<std::size_t>(d.repeats);
@@ -91,22 +89,16 @@ public:
                 .passes_at_the_end = is_of_errors()};
     }
     cause nothing() const override { return {because::no_value}; }
-    void end(decision& d) const override {
+    void end(decision& d, sought which) const override {
         d.decided_by = verdict_method::counts;
         if (!is_of_errors()) return;
-        judge_errors(d, which_, misses_in(of().mine, static_cast<std::size_t>(d.repeats)), t.rule,
+        judge_errors(d, which, misses_in(of().mine, static_cast<std::size_t>(d.repeats)), t.rule,
                      fewest_repeats_of(s, of().how, t.rule.most).pass);
     }
 
 private:
     bool is_of_errors() const { return s.statistic.metric == metric_id::error_rate; }
-    sought which_;
 };
-inline decision judge_counts(const objective_columns& of, const judging_parameters& t,
-                             const slo& s, sought which = sought::first) {
-    by_counts by(of, t, s, which);
-    return walked(by, which);
-}
 
 }  // namespace detail
 }  // inline namespace v1

@@ -126,7 +126,7 @@ public:
         return {.outcome = d.last.outcome, .n = as_number(logs_.size()), .takes = takes,
                 .words = {thirds_of(of().mine, static_cast<std::size_t>(d.repeats))}};
     }
-    void end(decision& d) const override {
+    void end(decision& d, sought) const override {
         d.decided_by = verdict_method::slices;
         d.values = logs_;
         d.dependence = dependence_of_slices(logs_);
@@ -144,15 +144,14 @@ inline decision decision_by_method(const objective_columns& c, const judging_par
     // Of answers to the same questions a stored run has values: the difficulty cancels in those.
     const bool is_of_counts =
         to == against::column || (to == against::stored && !may_be_relative(m));
-    const auto by = [&](auto&& way) { return walked(way, which); };
-    decision d = is_drift(m)            ? by(by_drift(c, t, s))
-                 : !c.at_once.empty()   ? by(by_slices_at_once(c, t, s))
+    decision d = is_drift(m)          ? walked(by_drift(c, t, s), which)
+                 : !c.at_once.empty() ? walked(by_slices_at_once(c, t, s), which)
                  : is_request_fraction(m) && is_difference(s) && is_of_counts
-                     ? by(by_fraction_pairs(c, t, s))
+                     ? walked(by_fraction_pairs(c, t, s), which)
                  : is_request_fraction(m) && to == against::number
-                     ? by(by_counts(c, t, s, which))
+                     ? walked(by_counts(c, t, s), which)
                  : to == against::past ? t.past->judged(c, t, s, which)
-                                       : by(by_values(c, t, s));
+                                       : walked(by_values(c, t, s), which);
     d.counted_in =
         needs_baseline(s) && c.are_pairs() ? verdict_unit::pair : verdict_unit::repeat;
     d.rule = t.rule;

@@ -289,7 +289,7 @@ public:
         return is_of_start(s.statistic.metric) ? cause{because::start_unknown}
                                                : method::nothing();
     }
-    void end(decision& d) const override {
+    void end(decision& d, sought) const override {
         d.values = seen_.values;
         d.decided_by = verdict_method::counted_misses;
         if (seen_.unbounded > 0) return;
@@ -325,11 +325,6 @@ private:
     double s0_;
     judging_rule rule_;
 };
-inline decision judge_values(const objective_columns& of, const judging_parameters& t,
-                             const slo& s, sought which = sought::first) {
-    by_values by(of, t, s);
-    return walked(by, which);
-}
 
 /// Whether a verdict is open by the noise of the repeats or pairs, not by a prior.
 inline bool asks_for_more(const measurements& e, const judging_parameters& t,

@@ -58,7 +58,7 @@ public:
     /// Why nothing is shown, where nothing counts.
     virtual cause nothing() const { return {because::nothing_measured}; }
     /// Sets what the last analysis leaves, and its words.
-    virtual void end(decision& d) const = 0;
+    virtual void end(decision& d, sought which) const = 0;
 
     const objective_columns& of() const { return *c.of_columns; }
     const judging_parameters& t;
@@ -130,7 +130,7 @@ inline decision explained(decision d, const objective_columns& of, const judging
 
 /// Takes one repeat after another, and analyses those so far until one analysis decides. Only the
 /// last one may be of fewer than a verdict takes.
-inline decision walked(method& by, sought which) {
+inline decision walked(method&& by, sought which = sought::first) {
     const judging_rule& rule = by.t.rule;
     decision d = undecided(by.s);
     d.limit = limit_of(by.s);
@@ -165,7 +165,7 @@ inline decision walked(method& by, sought which) {
         d.repeats = 0;
         return decided(std::move(d), verdict::invalid, by.nothing());
     }
-    by.end(d);
+    by.end(d, which);
     return is_counted(d) ? d : explained(std::move(d), by.of(), rule);
 }
 

@@ -184,7 +184,7 @@ inline std::string summary_of(const gate_report& g) {
              {{"mark", mark}, {"verdict", verdict_text(v)}, {"objective", v.objective.text()},
               {"measured", verdict_value_text(v, v.measured)}, {"ratio", ratio_of_text(v)},
               {"typical", verdict_value_text(v, e.value)}, {"interval", interval_text(v)},
-              {"room", room_text(v)}, {"reason", v.reason},
+              {"room", v.distance}, {"reason", v.reason},
               {"advice", v.advice}});
     }
     if (const variant_figures& variant = g.figures.candidate; !variant.empty())
@@ -206,8 +206,7 @@ inline std::string reason_md(const slo_verdict& v) {
 }
 /// Its value beside the limit, or the reason of one that has none.
 inline std::string against_limit_md(const slo_verdict& v) {
-    const std::string words = against_limit(v);
-    return words.empty() ? reason_md(v) : markdown_escaped(words);
+    return v.against_limit.empty() ? reason_md(v) : markdown_escaped(str(v.against_limit));
 }
 /// Returns the opening of the summary: the first failure or problem, and its size.
 inline std::string opening_of(const vector<gate_report>& gates) {

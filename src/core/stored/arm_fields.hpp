@@ -180,7 +180,9 @@ inline void reason_fields(field_visitor& v, slo_verdict& of) {
     v.text({"method"}, of.method);
     v.text({"reason"}, of.reason);
     v.text({"advice"}, of.advice);
-    v.text({"arithmetic"}, of.arithmetic);
+    v.text({"against_limit", "what was measured beside the limit, in words", if_any},
+           of.against_limit);
+    v.text({"distance", "of what is judged from the limit, in words", if_any}, of.distance);
     v.begin({"inputs", "every number of the verdict's arithmetic"});
     vector<named_values> inputs(of.inputs.begin(), of.inputs.end());
     vector<std::string> names;

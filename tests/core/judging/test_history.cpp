@@ -357,7 +357,7 @@ TEST_CASE("what a result keeps of its runs gives the same verdict, bit for bit")
             CHECK(a.estimate.low == b.estimate.low);
             CHECK(a.estimate.high == b.estimate.high);
             CHECK(str(a.reason) == str(b.reason));
-            CHECK(str(a.arithmetic) == str(b.arithmetic));
+            CHECK(str(a.explain()) == str(b.explain()));
         }
 }
 

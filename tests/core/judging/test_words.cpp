@@ -98,19 +98,6 @@ TEST_CASE("headroom is how far inside the limit the estimate is") {
     CHECK(std::isnan(headroom(judged(measured({bad, bad, bad}), max(ttft) <= 100_ms))));
 }
 
-TEST_CASE("the arithmetic of a verdict names every number it used") {
-    CHECK(str(verdict_on({80, 80}).arithmetic) ==
-          "values 0.08, 0.08; ln distances from the limit -0.223144, -0.223144; mean -0.223144, sd "
-          "0.0377124 "
-          "(moderated), df 9, standard error 0.0266667; bounds: pass -0.223144 + 2.4974 x se = "
-          "-0.156546 < 0, fail -0.223144 - 3.6756 x se = -0.321159 > 0 (t quantiles of the normal "
-          "scores 2.1200 and 2.8000, Pocock's for 5 interim analyses at 0.05 and 0.01)");
-    CHECK(str(verdict_on_failures(400, 12, error_rate <= 1_pct).arithmetic) ==
-          "misses 12 of 400, design effect 1.000, so 12 of 400 independent ones; upper bound 0.0537402 at level 0.017, lower "
-          "bound 0.0106099 at level 0.001395 (one-sided Clopper-Pearson); allowed fraction of misses 0.01; "
-          "product of the repeats' fractions over it 9, a miss from 200");
-}
-
 TEST_CASE("a line that is too long is two, neither over the width of a console") {
     CHECK(verdict_lines(verdict_on({97, 101, 99, 97, 101}), 24) ==
           "INCONCLUSIVE  mean(ttft) <= 100 ms      measured 99 ms, 1.02 % inside the limit "

@@ -494,6 +494,7 @@ TEST_CASE("a red summary begins with what failed, in its units, beside what it i
                                "110 ms, 1.1 times the baseline's 100 ms**\n\n") == 0);
     CHECK(holds(summary_md({g}), "| 1.200 x (120 ms against 100 ms) |"));
     v.objective = p50(ttft).of("a") <= 1.1 * p50(ttft).of("b");
+    v.against_limit = against_limit(v);
     g.verdicts = {v, v, v};
     CHECK(summary_md({g}).find("**Failed: chat stays interactive: p50(ttft) of \"a\" is 120 ms, the "
                                "limit is 110 ms, 1.1 times the 100 ms of p50(ttft) of \"b\"; and 2 "

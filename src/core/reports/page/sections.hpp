@@ -187,8 +187,8 @@ inline std::string arithmetic_html(const gate_report& g) {
     std::string rows;
     for (const slo_verdict& v : g.verdicts)
         rows += list_of({{xml_escaped(str(v.objective.text())).c_str(),
-                          filled("[{method}: ]{arithmetic}",
-                                 {{"method", v.method}, {"arithmetic", v.arithmetic}})}});
+                          filled("[{method}: ]{inputs}",
+                                 {{"method", v.method}, {"inputs", inputs_text(v, "; ")}})}});
     return folded_list("How the verdicts came about", "", fold::closed, rows);
 }
 

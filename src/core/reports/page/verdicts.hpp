@@ -60,7 +60,7 @@ inline std::string gate_sentence(const gate_report& g) {
                            {{"slo", slo}, {"is_missed", is_missed}, {"reason", v.reason}});
             else if (is_missed)
                 t = filled("{slo} is missed: {measured}[, {room}]",
-                           {{"slo", slo}, {"measured", measured_text(v)}, {"room", room_text(v)}});
+                           {{"slo", slo}, {"measured", measured_text(v)}, {"room", v.distance}});
             else if (outcome == verdict::inconclusive)
                 t = filled("{slo} is neither shown to be met nor missed[: {reason}]",
                            {{"slo", slo}, {"reason", v.reason}});
@@ -119,7 +119,7 @@ inline std::string verdict_item(const slo_verdict& v) {
                            "class=\"note\">Advice: {advice:x}</p>]</div>",
                            {{"badge", badge(to_string(verdict_like(v)), verdict_text(v))},
                             {"objective", v.objective.text()},
-                            {"basis", joined_texts({room_text(v), repeats}, "; ")},
+                            {"basis", joined_texts({v.distance.c_str(), repeats}, "; ")},
                             {"reason", v.reason}, {"advice", v.advice}});
     const estimate_t& e = v.estimate;
     if (is_capacity(v.objective.statistic.metric))

@@ -107,7 +107,7 @@ test_gates hostile_gates() {
     g.measured.stopped = hostile;
     g.measured.candidate[0].target_gone = hostile;
     for (slo_verdict& v : g.verdicts) {
-        v.reason = v.advice = v.method = v.arithmetic = hostile;
+        v.reason = v.advice = v.method = v.distance = hostile;
         v.objective.statistic.name = hostile;
     }
     test_gate heavier = g;
