@@ -4,6 +4,7 @@
 
 #include "api/result.hpp"
 #include "api/slo.hpp"
+#include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/field_json.hpp"
 #include "core/base/json.hpp"
@@ -103,7 +104,7 @@ inline gate_report remade_gate(const stored_object& gate, const own_run& run, re
     const bool has_figures = !g.target.is_virtual;
     read_fields(gate.at("self_check"), g.self_check, has_figures);
     if (gate.has("profile")) {
-        g.profile = the_faults().no_profile();
+        the_faults().new_profile(g.profile);
         read_fields(gate.at("profile"), g.profile);
     }
     return g;

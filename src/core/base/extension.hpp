@@ -8,6 +8,7 @@
 #include "core/base/text.hpp"
 
 #include <algorithm>  // find
+#include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
 #include <exception>
 #include <functional>
@@ -24,10 +25,20 @@ class extension_server;
 class gate_past;
 class live_target;
 class past_judge;
+class profile_report;
 class rehearsal;
+class task_at_work;
+struct failed_load;
 struct gate_report;
+struct kept_text;
+struct load_state;
 struct measurements;
 struct plan;
+struct planned_judging;
+struct planned_task;
+struct planned_traffic;
+struct recovery_parameters;
+struct repeat_data;
 struct repeat_facts;
 struct run_mode;
 struct settings;
@@ -50,6 +61,32 @@ struct extension {
                  workload_files& into) = nullptr;
     bool plays_sessions = false;  // they cannot be in a mix, and both variants play the same ones
     void (*check_baseline)(const scenario& s) = nullptr;
+
+    // ---- answers compared
+    /// Marks the candidate's answers that equal the baseline's.
+    void (*mark_same)(repeat_data& mine, const repeat_data& theirs) = nullptr;
+    /// The same, and keeps up to so many differences in its texts. `masked` makes an excerpt fit to
+    /// be shown.
+    void (*compare_answers)(repeat_data& mine, const repeat_data& theirs,
+                            const vector<kept_text>& said, const vector<kept_text>& expected,
+                            std::size_t max_shown,
+                            const std::function<std::string(std::string)>& masked) = nullptr;
+
+    // ---- tasks beside a load, and profiles after it
+    /// Throws if `beside` or `on_fail` is unsound.
+    vector<planned_task> (*tasks_of)(const scenario& s) = nullptr;
+    std::string (*task_text)(const planned_task& t) = nullptr;
+    /// Throws if a task begins after the measured part, or no recovery from it can be measured.
+    void (*plan_recovery)(const planned_traffic& p, const slo_list& slos,
+                          planned_judging& into) = nullptr;
+    double (*recovery_of)(const repeat_data& d, long long event_ns,
+                          const recovery_parameters& t) = nullptr;
+    /// Begins task `number` of a plan. All arguments must outlive it.
+    std::unique_ptr<task_at_work> (*begun)(const plan& p, std::size_t number, live_target& target,
+                                           const load_state& load, int gate) = nullptr;
+    /// Sends the same load again, with other words, and profiles the server.
+    std::shared_ptr<profile_report> (*profiled)(const failed_load& of) = nullptr;
+    void (*new_profile)(std::shared_ptr<profile_report>& empty) = nullptr;  // to read fields into
 
     // ---- runs that are kept, and judge later ones
     /// Changes a gate that is kept, before it is planned.
@@ -120,6 +157,16 @@ const extension& the_one_with(F* extension::*hook, const char* missing) {
     for (const extension* e : extensions())
         if (e->*hook) return *e;
     refuse({missing});
+}
+inline const extension& the_answers() {
+    return the_one_with(&extension::mark_same,
+                        "objectives on answers need #include \"llmbench_answers.hpp\" where "
+                        "LLMBENCH_MAIN is");
+}
+inline const extension& the_faults() {
+    return the_one_with(&extension::tasks_of,
+                        "beside and on_fail need #include \"llmbench_faults.hpp\" where "
+                        "LLMBENCH_MAIN is");
 }
 inline const extension& the_past() {
     return the_one_with(&extension::new_judge,

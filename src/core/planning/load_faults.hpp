@@ -49,38 +49,6 @@ struct failed_load {
     long long deadline_ns = 0;
 };
 
-/// One for the program.
-class load_faults {
-public:
-    /// Throws std::invalid_argument if `beside` or `on_fail` is unsound.
-    virtual vector<planned_task> tasks_of(const scenario& s) const = 0;
-    virtual std::string text(const planned_task& t) const = 0;
-    /// Throws std::invalid_argument if a task begins after the measured part, or no recovery from
-    /// it can be measured. Returns how it is, if an objective is on it.
-    virtual maybe<recovery_parameters> recovery(const planned_traffic& p,
-                                                const slo_list& slos) const = 0;
-    virtual double recovery_of(const repeat_data& d, long long event_ns,
-                               const recovery_parameters& t) const = 0;
-    /// Begins task `number` of a plan. All arguments must outlive it.
-    virtual std::unique_ptr<task_at_work> begun(const plan& p, std::size_t number,
-                                                live_target& target, const load_state& load,
-                                                int gate) const = 0;
-    /// Sends the same load again, with other words, and profiles the server.
-    virtual std::shared_ptr<profile_report> profiled(const failed_load& of) const = 0;
-    virtual std::shared_ptr<profile_report> no_profile() const = 0;
-
-protected:
-    ~load_faults() = default;
-};
-/// The extension that is compiled in, or null.
-inline constinit const load_faults* known_faults = nullptr;
-/// Throws std::invalid_argument if there is none.
-inline const load_faults& the_faults() {
-    if (!known_faults)
-        refuse({"beside and on_fail need #include \"llmbench_faults.hpp\" where LLMBENCH_MAIN is"});
-    return *known_faults;
-}
-
 inline vector<planned_task> planned_tasks(const scenario& s) {
     if (s.beside.empty() && !s.on_fail) return {};
     return the_faults().tasks_of(s);
@@ -88,7 +56,7 @@ inline vector<planned_task> planned_tasks(const scenario& s) {
 inline std::string tasks_text(const vector<planned_task>& tasks) {
     std::string text;
     for (const planned_task& t : tasks)
-        text += (text.empty() ? "; beside it " : "; ") + the_faults().text(t);
+        text += (text.empty() ? "; beside it " : "; ") + the_faults().task_text(t);
     return text;
 }
 /// Ends profiles that earlier gates left running on a server, or says so.
@@ -98,7 +66,8 @@ inline vector<std::string> notes_on_profiles(const live_target& server, int gate
     return notes;
 }
 inline void fields_of(field_visitor& v, std::shared_ptr<profile_report>& p) {
-    const auto named = p || !known_faults ? p : known_faults->no_profile();
+    auto named = p;
+    if (!named) each(&extension::new_profile, named);
     if (named) named->fields(v);
 }
 

@@ -16,7 +16,6 @@
 #include "core/judging/rule.hpp"
 #include "core/measured/slices.hpp"
 #include "core/traffic/recorded.hpp"
-#include "core/traffic/answer_keeping.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/planning/plan.hpp"
@@ -299,25 +298,24 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
         refuse({"options.stream is false, and a WebSocket streams every answer: leave out one of "
                 "the two"});
     if (s.pairs == at_once) check_at_once(s, sent);
-    const planned_judging judged{.first_repeats = load.repeats.first,
-                                 .max_repeats = load.repeats.most,
-                                 .repeats_are_asked = s.repeats > 0,
-                                 .max_if_noisy = load.repeats.max_if_noisy,
-                                 .ends_at_first_miss = s.stop == stop_when::at_first_miss,
-                                 .has_baseline = s.baseline.is_live(),
-                                 .is_at_once = s.pairs == at_once,
-                                 .by_slices = goes_by_slices(s),
-                                 .has_stored_baseline = s.baseline.is_stored(),
-                                 .stored = s.baseline.stored(),
-                                 .past = s.baseline.of_extension(),
-                                 .rule = may_end_early(s, sent, part) ? looking_early(load.rule)
-                                                                      : load.rule,
-                                 .slos = load.slos,
-                                 .search = load.search,
-                                 .recovery = known_faults ? known_faults->recovery(sent, s.slos)
-                                                          : maybe<recovery_parameters>(),
-                                 .on_fail = s.on_fail,
-                                 .usd_per_hour = planned_cost(s, api)};
+    planned_judging judged{.first_repeats = load.repeats.first,
+                           .max_repeats = load.repeats.most,
+                           .repeats_are_asked = s.repeats > 0,
+                           .max_if_noisy = load.repeats.max_if_noisy,
+                           .ends_at_first_miss = s.stop == stop_when::at_first_miss,
+                           .has_baseline = s.baseline.is_live(),
+                           .is_at_once = s.pairs == at_once,
+                           .by_slices = goes_by_slices(s),
+                           .has_stored_baseline = s.baseline.is_stored(),
+                           .stored = s.baseline.stored(),
+                           .past = s.baseline.of_extension(),
+                           .rule = may_end_early(s, sent, part) ? looking_early(load.rule)
+                                                                : load.rule,
+                           .slos = load.slos,
+                           .search = load.search,
+                           .on_fail = s.on_fail,
+                           .usd_per_hour = planned_cost(s, api)};
+    each(&extension::plan_recovery, sent, s.slos, judged);
     const plan p{{},
                  {std::make_shared<const planned_traffic>(sent)},
                  std::make_shared<const planned_judging>(judged)};

@@ -11,7 +11,6 @@
 #include "core/judging/decision.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/outcome.hpp"
-#include "core/traffic/answer_keeping.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/planning/plan.hpp"
 #include "core/planning/load_faults.hpp"
@@ -48,6 +47,15 @@ struct gate_facts {
     judging_parameters judged_by{};
     std::shared_ptr<profile_report> profile{};  // of the server of a failed gate
     std::string profile_text() const { return profile ? profile->text() : ""; }
+};
+
+/// A question, the expected answer (or the baseline's) and the answers given.
+struct shown_answer {
+    std::string id{};  // of the first request that got the answer
+    std::string is{};  // right, wrong, cut off, unreadable or different
+    std::string question{}, wanted{}, read{}, answer{}, baseline_answer{};
+    double same_characters = not_a_number;  // before the first difference
+    long long times = 0, asked = 0;  // repeats with this result, and repeats that asked
 };
 
 /// One gate as every report shows it: measured, judged, all figures computed. It has no requests,

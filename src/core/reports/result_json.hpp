@@ -16,7 +16,6 @@
 #include "core/described/described.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/expected.hpp"
-#include "core/traffic/answer_keeping.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/tokens.hpp"
 #include "core/traffic/trace_hash.hpp"

@@ -14,7 +14,6 @@
 #include "core/judging/outcome.hpp"
 #include "core/described/described.hpp"
 #include "core/described/verdict_text.hpp"
-#include "core/traffic/answer_keeping.hpp"
 #include "core/planning/plan.hpp"
 #include "core/traffic/shard.hpp"
 #include "core/figures/gate_figures.hpp"

@@ -12,7 +12,6 @@
 #include "core/judging/checks.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/described/described.hpp"
-#include "core/traffic/answer_keeping.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/planning/plan.hpp"
 #include "core/traffic/requests.hpp"
@@ -239,7 +238,7 @@ private:
         for (const std::string& s : servers_.baseline()->load().secrets)
             secrets.push_back(s);
         all_.seen.candidate.change_last([&](repeat_data& mine) {
-            the_answers().compare(mine, theirs, texts_[0], texts_[1],
+            the_answers().compare_answers(mine, theirs, texts_[0], texts_[1],
                             mode_.answers == answers_shown::none ? 0 : max_answers_shown,
                             [&](std::string s) { return without_secrets(std::move(s), secrets); });
         });

@@ -3,6 +3,7 @@
 
 #include "api/result.hpp"
 #include "api/slo.hpp"
+#include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/bytes.hpp"
 #include "core/base/json.hpp"
@@ -12,7 +13,6 @@
 #include "core/metric/table.hpp"
 #include "core/answers/timeline.hpp"
 #include "core/measured/answers.hpp"
-#include "core/traffic/answer_keeping.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"

@@ -11,8 +11,8 @@
 #include "core/measured/metrics.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/traffic/plan.hpp"
-#include "core/traffic/answer_keeping.hpp"
 #include "core/traffic/requests.hpp"
+#include "core/reports/gate_report.hpp"
 #include "core/reports/tables.hpp"
 #include "core/reports/page/sections.hpp"
 
