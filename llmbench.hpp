@@ -33,7 +33,7 @@
 // scenario" (all options with their defaults), "results", "verbs and assertions". A file that
 // includes the header pays for that part alone.
 //
-// The implementation begins in line 2746 of llmbench.hpp. Part two is the pure core: parsing,
+// The implementation begins in line 2745 of llmbench.hpp. Part two is the pure core: parsing,
 // statistics, schedules, verdicts and reports as functions from values to values, which do no I/O
 // and know no clock. Part three holds the effects: clocks, sockets, processes, files. Both are
 // compiled in the one file that defines LLMBENCH_IMPLEMENT (or LLMBENCH_MAIN, which adds doctest's
@@ -114,14 +114,13 @@
 //   [C] common prefixes of recorded prompts
 //   [C] conversations, traces and lengths that were read from files
 //   [C] lengths
+//   [C] arrivals and their send times
 //   [C] prompts of a given number of tokens
 //   [C] positions in a trace
-//   [C] arrivals and their send times
 //   [C] the part of a load that one of several programs sends
 //   [C] the interface of sources of prompts
 //   [C] sources of prompts and conversations
 //   [C] the plan of a load: what is sent, and when
-//   [C] answers compared and shown: an extension does it
 //   [C] the requests of a load
 //   [C] the hash of a plan's traffic
 //   [C] the number of requests that a plan expects
@@ -2743,7 +2742,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 36,142 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 36,124 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -5009,12 +5008,29 @@ private:
 class execution_environment;
 class extension_server;
 class gate_past;
+class gate_run;
 class live_target;
 class past_judge;
+class profile_report;
 class rehearsal;
+class search_figures;
+class task_at_work;
+struct analysis;
+struct decision;
+struct failed_load;
 struct gate_report;
+struct kept_text;
+struct judging_parameters;
+struct load_state;
+struct measured_load;
 struct measurements;
 struct plan;
+struct planned_judging;
+struct planned_task;
+struct planned_traffic;
+struct recovery_parameters;
+struct repeat_data;
+struct repeat_counts;
 struct repeat_facts;
 struct run_mode;
 struct settings;
@@ -5022,6 +5038,7 @@ struct target_facts;
 struct variant_figures;
 struct workload_files;
 enum class answers_shown : unsigned char;
+enum class scenario_use : unsigned char;
 
 /// What an extension adds to the program: a hook that it leaves out does nothing. Hooks that check
 /// throw std::invalid_argument.
@@ -5037,6 +5054,62 @@ struct extension {
                  workload_files& into) = nullptr;
     bool plays_sessions = false;  // they cannot be in a mix, and both variants play the same ones
     void (*check_baseline)(const scenario& s) = nullptr;
+
+    // ---- loads of up_to(...), which are searched, and objectives on a capacity
+    /// Throws if a scenario cannot be searched, or should be and is not.
+    void (*check_search)(const scenario& s, const arrival_data& a, scenario_use use) = nullptr;
+    /// What a search measures and judges.
+    measured_load (*searched)(const scenario& s, const repeat_counts& repeats,
+                              scenario_use use) = nullptr;
+    /// The fewest requests of a probe, by how much the work of requests varies.
+    long long (*requests_for_work)(const planned_traffic& p) = nullptr;
+    /// The scenario at one load, whose answers take so long.
+    plan (*at_load)(const plan& p, double load, double answer_s) = nullptr;
+    double (*seconds_of_first_probe)(const plan& p) = nullptr;
+    std::string (*extent_text)(const planned_traffic& p) = nullptr;
+    std::string (*probes_text)(const plan& p) = nullptr;
+    /// Probes loads until the capacity is known, or probes run out.
+    void (*probe)(gate_run& g) = nullptr;
+    analysis (*analyse_search)(const measurements& e, const judging_parameters& t) = nullptr;
+    /// The verdict on one more SLO, as if the gate had it, too.
+    decision (*judged_also)(const measurements& e, const judging_parameters& t,
+                            const slo& s) = nullptr;
+    /// The measurements of tables and pooled numbers: those at the highest load shown to be
+    /// carried, or else at the first measured one.
+    measurements (*at_load_of_tables)(const measurements& e,
+                                      const judging_parameters& t) = nullptr;
+    /// Divides the objectives of a stored gate into capacities and what a load must hold.
+    void (*divide)(const std::string& gate, const measurements& e,
+                   judging_parameters& t) = nullptr;
+    std::shared_ptr<search_figures> (*figures_of_search)(const plan& p, const measurements& e,
+                                                         const judging_parameters& t) = nullptr;
+    void (*new_search)(std::shared_ptr<search_figures>& empty) = nullptr;  // to read fields into
+
+    // ---- answers compared
+    /// Marks the candidate's answers that equal the baseline's.
+    void (*mark_same)(repeat_data& mine, const repeat_data& theirs) = nullptr;
+    /// The same, and keeps up to so many differences in its texts. `masked` makes an excerpt fit to
+    /// be shown.
+    void (*compare_answers)(repeat_data& mine, const repeat_data& theirs,
+                            const vector<kept_text>& said, const vector<kept_text>& expected,
+                            std::size_t max_shown,
+                            const std::function<std::string(std::string)>& masked) = nullptr;
+
+    // ---- tasks beside a load, and profiles after it
+    /// Throws if `beside` or `on_fail` is unsound.
+    vector<planned_task> (*tasks_of)(const scenario& s) = nullptr;
+    std::string (*task_text)(const planned_task& t) = nullptr;
+    /// Throws if a task begins after the measured part, or no recovery from it can be measured.
+    void (*plan_recovery)(const planned_traffic& p, const slo_list& slos,
+                          planned_judging& into) = nullptr;
+    double (*recovery_of)(const repeat_data& d, long long event_ns,
+                          const recovery_parameters& t) = nullptr;
+    /// Begins task `number` of a plan. All arguments must outlive it.
+    std::unique_ptr<task_at_work> (*begun)(const plan& p, std::size_t number, live_target& target,
+                                           const load_state& load, int gate) = nullptr;
+    /// Sends the same load again, with other words, and profiles the server.
+    std::shared_ptr<profile_report> (*profiled)(const failed_load& of) = nullptr;
+    void (*new_profile)(std::shared_ptr<profile_report>& empty) = nullptr;  // to read fields into
 
     // ---- runs that are kept, and judge later ones
     /// Changes a gate that is kept, before it is planned.
@@ -5107,6 +5180,21 @@ const extension& the_one_with(F* extension::*hook, const char* missing) {
     for (const extension* e : extensions())
         if (e->*hook) return *e;
     refuse({missing});
+}
+inline const extension& the_search() {
+    return the_one_with(&extension::check_search,
+                        "a load that is searched, and objectives on a capacity, need #include "
+                        "\"llmbench_capacity.hpp\" where LLMBENCH_MAIN is");
+}
+inline const extension& the_answers() {
+    return the_one_with(&extension::mark_same,
+                        "objectives on answers need #include \"llmbench_answers.hpp\" where "
+                        "LLMBENCH_MAIN is");
+}
+inline const extension& the_faults() {
+    return the_one_with(&extension::tasks_of,
+                        "beside and on_fail need #include \"llmbench_faults.hpp\" where "
+                        "LLMBENCH_MAIN is");
 }
 inline const extension& the_past() {
     return the_one_with(&extension::new_judge,
@@ -13807,6 +13895,278 @@ inline void check_length(const length_distribution& d, const char* field, double
                         field, length_text(d).c_str(), least)});
 }
 
+// ===== [C] arrivals and their send times =========================================================
+
+/// Send times in seconds from the start. The first `warmup` ones come before the measured part,
+/// which lasts from `measured_from` to, as planned, `measured_to`.
+struct schedule {
+    vector<double> at{};
+    std::size_t warmup = 0;
+    double measured_from = 0;
+    double measured_to = 0;
+};
+
+/// Returns `n` gaps of mean 1.
+inline vector<double> unit_gaps(const arrival_data& a, std::size_t n, generator& random) {
+    vector<double> gaps(n, 1);
+    if (a.kind == arrival_kind::gamma)
+        for (double& g : gaps) g = random.gamma(a.burstiness) / a.burstiness;
+    else if (a.kind != arrival_kind::constant)  // ramps and steps, too, are Poisson arrivals
+        for (double& g : gaps) g = random.exponential();
+    return gaps;
+}
+
+/// Appends `n` arrivals that fill [from, from + n / rate) exactly. The gaps are scaled to their
+/// sum, so that the rate is the given one and not one draw of it.
+inline void append_stationary(vector<double>& at, const arrival_data& a, std::size_t n,
+                              double from, double rate, generator& random) {
+    const vector<double> gaps = unit_gaps(a, n, random);
+    double sum = 0;
+    for (const double g : gaps) sum += g;
+    const double scale = static_cast<double>(n) / rate / (sum > 0 ? sum : 1);
+    double t = from;
+    for (const double g : gaps) {
+        at.push_back(t);
+        t += g * scale;
+    }
+}
+
+inline bool has_planned_change(const arrival_data& a) {
+    return a.kind == arrival_kind::ramp || a.kind == arrival_kind::steps;
+}
+/// Returns the expected arrivals of a ramp or of stages up to `t` seconds.
+inline double expected_arrivals(const arrival_data& a, double t) {
+    if (a.kind == arrival_kind::ramp) {
+        const double inside = std::min(t, a.over_s);
+        const double slope = a.over_s > 0 ? (a.rate_to - a.rate) / a.over_s : 0;
+        return a.rate * inside + 0.5 * slope * inside * inside +
+               a.rate_to * std::max(0.0, t - a.over_s);
+    }
+    double sum = 0, left = t;
+    for (const load_step& s : a.stages) {
+        const double inside = std::min(left, s.lasts.seconds());
+        sum += s.rate.per_second * inside;
+        left -= inside;
+    }
+    return sum;
+}
+/// Returns its inverse, infinite beyond the last stage.
+inline double time_of_arrivals(const arrival_data& a, double n) {
+    if (a.kind == arrival_kind::ramp) {
+        const double slope = a.over_s > 0 ? (a.rate_to - a.rate) / a.over_s : 0;
+        const double inside = 0.5 * (a.rate + a.rate_to) * a.over_s;
+        if (n > inside) return a.over_s + (n - inside) / a.rate_to;
+        return 2 * n / (a.rate + std::sqrt(std::max(0.0, a.rate * a.rate + 2 * slope * n)));
+    }
+    double t = 0;
+    for (const load_step& s : a.stages) {
+        const double inside = s.rate.per_second * s.lasts.seconds();
+        if (n <= inside) return t + n / s.rate.per_second;
+        n -= inside;
+        t += s.lasts.seconds();
+    }
+    return infinity;
+}
+inline double planned_length(const arrival_data& a) {
+    if (a.kind == arrival_kind::ramp) return a.over_s;
+    double sum = 0;
+    for (const load_step& s : a.stages) sum += s.lasts.seconds();
+    return sum;
+}
+
+/// Returns the seconds after which arrivals end by themselves, else 0. A replay plays `trace`.
+inline double own_length(const arrival_data& a, const recorded_trace& trace) {
+    if (a.kind == arrival_kind::steps) return planned_length(a);
+    if (a.kind != arrival_kind::replay || trace.rows.empty()) return 0;
+    return std::max(trace.rows.back().at_s / a.speed, 1e-3);
+}
+/// Whether the rows of a trace start at about the same time: they are sent as a batch.
+inline bool is_batch(const arrival_data& a, const recorded_trace& trace) {
+    return a.kind == arrival_kind::replay && own_length(a, trace) < batch_s;
+}
+/// Returns the arrivals expected in the first seconds of the measured part, exactly for a trace.
+inline double arrivals_within(const arrival_data& a, const recorded_trace& trace, double seconds) {
+    if (a.kind == arrival_kind::replay) {
+        const auto after = std::upper_bound(
+            trace.rows.begin(), trace.rows.end(), seconds * a.speed * (1 + 1e-12),
+            [](double t, const trace_row& row) { return t < row.at_s; });
+        return static_cast<double>(after - trace.rows.begin());
+    }
+    return has_planned_change(a) ? expected_arrivals(a, seconds) : a.rate * seconds;
+}
+
+/// Returns the requests/s at the start of the measured part, and in the warm-up.
+inline double starting_rate(const arrival_data& a) {
+    return a.kind == arrival_kind::steps && a.stages.size() ? a.stages[0].rate.per_second : a.rate;
+}
+/// Returns how many sends of an open loop warm up: the given number, or as many as fit the time.
+inline std::size_t warmup_sends(const arrival_data& a, std::size_t asked, double warmup_s) {
+    if (warmup_s <= 0) return asked;
+    return static_cast<std::size_t>(std::llround(warmup_s * starting_rate(a)));
+}
+/// The warm-up of an open loop that does not send all at once.
+inline schedule warmup_schedule(const arrival_data& a, std::size_t asked, double warmup_s,
+                                std::uint64_t seed) {
+    schedule s;
+    generator random(seed, 1);
+    s.warmup = warmup_sends(a, asked, warmup_s);
+    append_stationary(s.at, a, s.warmup, 0, starting_rate(a), random);
+    s.measured_from = static_cast<double>(s.warmup) / starting_rate(a);
+    return s;
+}
+
+/// Returns the send times of a replay, up to `requests` (0: no limit) or `duration_s` (0: none) of
+/// the measured part or to the end of the trace, whichever comes first.
+inline schedule replay_schedule(const arrival_data& a, const recorded_trace& trace,
+                                std::size_t warmup_requests, double warmup_s, std::size_t requests,
+                                double duration_s, std::uint64_t seed) {
+    schedule s = warmup_schedule(a, warmup_requests, warmup_s, seed);
+    const double length = duration_s > 0 ? duration_s : infinity;
+    double last = 0;
+    for (const trace_row& row : trace.rows) {
+        const double t = row.at_s / a.speed;
+        if (t > length * (1 + 1e-12) || (requests > 0 && s.at.size() == s.warmup + requests)) break;
+        s.at.push_back(s.measured_from + t);
+        last = t;
+    }
+    s.measured_to = s.measured_from + last;
+    return s;
+}
+
+/// Returns the send times of an open loop, up to `requests` (0: no limit) or `duration_s` (0: none)
+/// of the measured part, whichever comes first. The warm-up has the rate at its start.
+inline schedule open_loop_schedule(const arrival_data& a, long long warmup_requests,
+                                   double warmup_s, long long requests, double duration_s,
+                                   std::uint64_t seed) {
+    const auto warmup = static_cast<std::size_t>(warmup_requests);
+    if (a.kind == arrival_kind::all_at_once)
+        return {.at = vector<double>(warmup + static_cast<std::size_t>(requests), 0.0),
+                .warmup = warmup};
+    schedule s = warmup_schedule(a, warmup, warmup_s, seed);
+    generator random(seed, 2);
+    const bool stationary = a.kind == arrival_kind::constant || a.kind == arrival_kind::poisson ||
+                            a.kind == arrival_kind::gamma;
+    if (stationary) {
+        auto n = requests > 0 ? requests : std::llround(duration_s * a.rate);
+        if (duration_s > 0)
+            n = std::min(n, static_cast<long long>(std::llround(duration_s * a.rate)));
+        append_stationary(s.at, a, static_cast<std::size_t>(n), s.measured_from, a.rate, random);
+        s.measured_to = s.measured_from + static_cast<double>(n) / a.rate;
+        return s;
+    }
+    // A Poisson process of varying rate is one of rate 1 on the scale of expected arrivals.
+    const double length = duration_s > 0                  ? duration_s
+                          : a.kind == arrival_kind::steps ? planned_length(a)
+                                                          : infinity;
+    double expected = 0, t = 0;
+    for (long long i = 0; requests == 0 || i < requests; ++i) {
+        expected += random.exponential();
+        t = std::min(length, time_of_arrivals(a, expected));
+        if (t >= length * (1 - 1e-12)) break;
+        s.at.push_back(s.measured_from + t);
+    }
+    s.measured_to = s.measured_from + (std::isfinite(length) && requests == 0 ? length : t);
+    return s;
+}
+
+inline const char* to_string(arrival_kind k) {
+    return name_at({"constant", "poisson", "gamma", "ramp", "steps", "replay", "all_at_once",
+                    "closed_loop"}, k);
+}
+
+inline bool is_counted_in_users(const arrival_data& a) {
+    return a.kind == arrival_kind::closed_loop;
+}
+
+inline std::string arrival_text(const arrival_data& a) {
+    if (!a.described.empty()) return str(a.described);
+    std::string t = to_string(a.kind);
+    const char* most = a.is_searched ? "up to " : "";
+    switch (a.kind) {
+        case arrival_kind::constant:
+        case arrival_kind::poisson: t += printed("(%s%.9g req/s)", most, a.rate); break;
+        case arrival_kind::gamma:
+            t += printed("(%s%.9g req/s, burstiness %.9g)", most, a.rate, a.burstiness);
+            break;
+        case arrival_kind::ramp:
+            t += printed("(%.9g to %.9g req/s over %.9g s)", a.rate, a.rate_to, a.over_s);
+            break;
+        case arrival_kind::steps:
+            t += "(";
+            for (std::size_t i = 0; i < a.stages.size(); ++i)
+                t += printed("%s%.9g req/s for %.9g s", i ? ", " : "", a.stages[i].rate.per_second,
+                             a.stages[i].lasts.seconds());
+            t += ")";
+            break;
+        case arrival_kind::replay:
+            t += "(" + file_name(str(a.file)) +
+                 (a.unit_s > 0 ? ", unit " + time_text(a.unit_s) : "") +
+                 (a.speed != 1 ? printed(", speed %.9g", a.speed) : "") + ")";
+            break;
+        case arrival_kind::closed_loop:
+            t += printed("(%s%lld users", most, a.users) +
+                 (a.think.a + a.think.b > 0 ? ", think " + distribution_text(a.think) : "") +
+                 (a.users_ramp_s > 0 ? printed(", ramp %.9g s", a.users_ramp_s) : "") + ")";
+            break;
+        default: break;
+    }
+    return a.max_in_flight > 0 ? t + printed(", at most %lld in flight", a.max_in_flight) : t;
+}
+
+inline void check_arrivals(const arrival_data& a) {
+    const auto rate_ok = [](double r) { return std::isfinite(r) && r > 0 && r <= 1e6; };
+    const std::string given = "arrivals is " + arrival_text(a) + ": ";
+    if (a.kind == arrival_kind::closed_loop) {
+        check_numbers({{"users", static_cast<double>(a.users), 1, 100000},
+                       {"ramp", a.users_ramp_s, 0, 86400, " s"}}, given);
+        if (!is_sound(a.think))
+            refuse({given, "think time cannot be negative, and lasts at most 86400 s"});
+        return;
+    }
+    check_numbers({{"max_in_flight", static_cast<double>(a.max_in_flight), 0, infinity, "",
+                    "must be at least 1"}}, given);
+    if (a.kind == arrival_kind::all_at_once) return;
+    if (a.kind == arrival_kind::replay) {
+        if (a.file.empty()) refuse({given, "it must name a file"});
+        check_numbers({{"speed", a.speed, 1e-6, 1e6, "", "runs from 0.000001 to 1000000"}}, given);
+        if (a.unit_s != 0 && !(a.unit_s >= 1e-9 && a.unit_s <= 86400))
+            refuse({given, "its unit runs from 1 ns to a day"});
+        return;
+    }
+    if (a.kind == arrival_kind::steps) {
+        if (a.stages.size() == 0) refuse({given, "it needs at least one stage"});
+        for (const load_step& s : a.stages)
+            if (!(rate_ok(s.rate.per_second) && s.lasts.seconds() > 0))
+                refuse({given, "every stage needs a rate and a time above zero"});
+        check_numbers({{"their length", planned_length(a), 0, 86400, " s"}}, given);
+        return;
+    }
+    if (!rate_ok(a.rate))
+        refuse({given, "the rate must be above 0 and at most 1000000 requests/s"});
+    if (a.kind == arrival_kind::gamma)
+        check_numbers({{"burstiness", a.burstiness, 0.01, 1000}}, given);
+    if (a.kind == arrival_kind::ramp)
+        if (!(rate_ok(a.rate_to) && a.over_s > 0))
+            refuse({given, "both rates and the time must be above zero"});
+}
+
+/// Returns the squared coefficient of variation of the gaps: infinite if the load grows or bursts
+/// by design, NaN if it has no rate.
+inline double arrival_cv2_of(const arrival_data& a) {
+    switch (a.kind) {
+    case arrival_kind::constant: return 0;
+    case arrival_kind::poisson: return 1;
+    case arrival_kind::gamma: return 1 / a.burstiness;
+    case arrival_kind::closed_loop:
+    case arrival_kind::all_at_once: return not_a_number;
+    default: return infinity;
+    }
+}
+
+inline bool saturates(const arrival_data& a) {
+    return a.kind == arrival_kind::all_at_once || a.kind == arrival_kind::closed_loop;
+}
+
 // ===== [C] prompts of a given number of tokens ===================================================
 
 // Plain words of one token each in common vocabularies: a prompt of n words has about n tokens.
@@ -14132,278 +14492,6 @@ inline int append_prompt(std::string& words, const prefix_tree& tree, const tree
 inline void add_text(fnv1a& h, const std::string& s) {
     h.add(static_cast<long long>(s.size()));
     h.add(s.data(), s.size());
-}
-
-// ===== [C] arrivals and their send times =========================================================
-
-/// Send times in seconds from the start. The first `warmup` ones come before the measured part,
-/// which lasts from `measured_from` to, as planned, `measured_to`.
-struct schedule {
-    vector<double> at{};
-    std::size_t warmup = 0;
-    double measured_from = 0;
-    double measured_to = 0;
-};
-
-/// Returns `n` gaps of mean 1.
-inline vector<double> unit_gaps(const arrival_data& a, std::size_t n, generator& random) {
-    vector<double> gaps(n, 1);
-    if (a.kind == arrival_kind::gamma)
-        for (double& g : gaps) g = random.gamma(a.burstiness) / a.burstiness;
-    else if (a.kind != arrival_kind::constant)  // ramps and steps, too, are Poisson arrivals
-        for (double& g : gaps) g = random.exponential();
-    return gaps;
-}
-
-/// Appends `n` arrivals that fill [from, from + n / rate) exactly. The gaps are scaled to their
-/// sum, so that the rate is the given one and not one draw of it.
-inline void append_stationary(vector<double>& at, const arrival_data& a, std::size_t n,
-                              double from, double rate, generator& random) {
-    const vector<double> gaps = unit_gaps(a, n, random);
-    double sum = 0;
-    for (const double g : gaps) sum += g;
-    const double scale = static_cast<double>(n) / rate / (sum > 0 ? sum : 1);
-    double t = from;
-    for (const double g : gaps) {
-        at.push_back(t);
-        t += g * scale;
-    }
-}
-
-inline bool has_planned_change(const arrival_data& a) {
-    return a.kind == arrival_kind::ramp || a.kind == arrival_kind::steps;
-}
-/// Returns the expected arrivals of a ramp or of stages up to `t` seconds.
-inline double expected_arrivals(const arrival_data& a, double t) {
-    if (a.kind == arrival_kind::ramp) {
-        const double inside = std::min(t, a.over_s);
-        const double slope = a.over_s > 0 ? (a.rate_to - a.rate) / a.over_s : 0;
-        return a.rate * inside + 0.5 * slope * inside * inside +
-               a.rate_to * std::max(0.0, t - a.over_s);
-    }
-    double sum = 0, left = t;
-    for (const load_step& s : a.stages) {
-        const double inside = std::min(left, s.lasts.seconds());
-        sum += s.rate.per_second * inside;
-        left -= inside;
-    }
-    return sum;
-}
-/// Returns its inverse, infinite beyond the last stage.
-inline double time_of_arrivals(const arrival_data& a, double n) {
-    if (a.kind == arrival_kind::ramp) {
-        const double slope = a.over_s > 0 ? (a.rate_to - a.rate) / a.over_s : 0;
-        const double inside = 0.5 * (a.rate + a.rate_to) * a.over_s;
-        if (n > inside) return a.over_s + (n - inside) / a.rate_to;
-        return 2 * n / (a.rate + std::sqrt(std::max(0.0, a.rate * a.rate + 2 * slope * n)));
-    }
-    double t = 0;
-    for (const load_step& s : a.stages) {
-        const double inside = s.rate.per_second * s.lasts.seconds();
-        if (n <= inside) return t + n / s.rate.per_second;
-        n -= inside;
-        t += s.lasts.seconds();
-    }
-    return infinity;
-}
-inline double planned_length(const arrival_data& a) {
-    if (a.kind == arrival_kind::ramp) return a.over_s;
-    double sum = 0;
-    for (const load_step& s : a.stages) sum += s.lasts.seconds();
-    return sum;
-}
-
-/// Returns the seconds after which arrivals end by themselves, else 0. A replay plays `trace`.
-inline double own_length(const arrival_data& a, const recorded_trace& trace) {
-    if (a.kind == arrival_kind::steps) return planned_length(a);
-    if (a.kind != arrival_kind::replay || trace.rows.empty()) return 0;
-    return std::max(trace.rows.back().at_s / a.speed, 1e-3);
-}
-/// Whether the rows of a trace start at about the same time: they are sent as a batch.
-inline bool is_batch(const arrival_data& a, const recorded_trace& trace) {
-    return a.kind == arrival_kind::replay && own_length(a, trace) < batch_s;
-}
-/// Returns the arrivals expected in the first seconds of the measured part, exactly for a trace.
-inline double arrivals_within(const arrival_data& a, const recorded_trace& trace, double seconds) {
-    if (a.kind == arrival_kind::replay) {
-        const auto after = std::upper_bound(
-            trace.rows.begin(), trace.rows.end(), seconds * a.speed * (1 + 1e-12),
-            [](double t, const trace_row& row) { return t < row.at_s; });
-        return static_cast<double>(after - trace.rows.begin());
-    }
-    return has_planned_change(a) ? expected_arrivals(a, seconds) : a.rate * seconds;
-}
-
-/// Returns the requests/s at the start of the measured part, and in the warm-up.
-inline double starting_rate(const arrival_data& a) {
-    return a.kind == arrival_kind::steps && a.stages.size() ? a.stages[0].rate.per_second : a.rate;
-}
-/// Returns how many sends of an open loop warm up: the given number, or as many as fit the time.
-inline std::size_t warmup_sends(const arrival_data& a, std::size_t asked, double warmup_s) {
-    if (warmup_s <= 0) return asked;
-    return static_cast<std::size_t>(std::llround(warmup_s * starting_rate(a)));
-}
-/// The warm-up of an open loop that does not send all at once.
-inline schedule warmup_schedule(const arrival_data& a, std::size_t asked, double warmup_s,
-                                std::uint64_t seed) {
-    schedule s;
-    generator random(seed, 1);
-    s.warmup = warmup_sends(a, asked, warmup_s);
-    append_stationary(s.at, a, s.warmup, 0, starting_rate(a), random);
-    s.measured_from = static_cast<double>(s.warmup) / starting_rate(a);
-    return s;
-}
-
-/// Returns the send times of a replay, up to `requests` (0: no limit) or `duration_s` (0: none) of
-/// the measured part or to the end of the trace, whichever comes first.
-inline schedule replay_schedule(const arrival_data& a, const recorded_trace& trace,
-                                std::size_t warmup_requests, double warmup_s, std::size_t requests,
-                                double duration_s, std::uint64_t seed) {
-    schedule s = warmup_schedule(a, warmup_requests, warmup_s, seed);
-    const double length = duration_s > 0 ? duration_s : infinity;
-    double last = 0;
-    for (const trace_row& row : trace.rows) {
-        const double t = row.at_s / a.speed;
-        if (t > length * (1 + 1e-12) || (requests > 0 && s.at.size() == s.warmup + requests)) break;
-        s.at.push_back(s.measured_from + t);
-        last = t;
-    }
-    s.measured_to = s.measured_from + last;
-    return s;
-}
-
-/// Returns the send times of an open loop, up to `requests` (0: no limit) or `duration_s` (0: none)
-/// of the measured part, whichever comes first. The warm-up has the rate at its start.
-inline schedule open_loop_schedule(const arrival_data& a, long long warmup_requests,
-                                   double warmup_s, long long requests, double duration_s,
-                                   std::uint64_t seed) {
-    const auto warmup = static_cast<std::size_t>(warmup_requests);
-    if (a.kind == arrival_kind::all_at_once)
-        return {.at = vector<double>(warmup + static_cast<std::size_t>(requests), 0.0),
-                .warmup = warmup};
-    schedule s = warmup_schedule(a, warmup, warmup_s, seed);
-    generator random(seed, 2);
-    const bool stationary = a.kind == arrival_kind::constant || a.kind == arrival_kind::poisson ||
-                            a.kind == arrival_kind::gamma;
-    if (stationary) {
-        auto n = requests > 0 ? requests : std::llround(duration_s * a.rate);
-        if (duration_s > 0)
-            n = std::min(n, static_cast<long long>(std::llround(duration_s * a.rate)));
-        append_stationary(s.at, a, static_cast<std::size_t>(n), s.measured_from, a.rate, random);
-        s.measured_to = s.measured_from + static_cast<double>(n) / a.rate;
-        return s;
-    }
-    // A Poisson process of varying rate is one of rate 1 on the scale of expected arrivals.
-    const double length = duration_s > 0                  ? duration_s
-                          : a.kind == arrival_kind::steps ? planned_length(a)
-                                                          : infinity;
-    double expected = 0, t = 0;
-    for (long long i = 0; requests == 0 || i < requests; ++i) {
-        expected += random.exponential();
-        t = std::min(length, time_of_arrivals(a, expected));
-        if (t >= length * (1 - 1e-12)) break;
-        s.at.push_back(s.measured_from + t);
-    }
-    s.measured_to = s.measured_from + (std::isfinite(length) && requests == 0 ? length : t);
-    return s;
-}
-
-inline const char* to_string(arrival_kind k) {
-    return name_at({"constant", "poisson", "gamma", "ramp", "steps", "replay", "all_at_once",
-                    "closed_loop"}, k);
-}
-
-inline bool is_counted_in_users(const arrival_data& a) {
-    return a.kind == arrival_kind::closed_loop;
-}
-
-inline std::string arrival_text(const arrival_data& a) {
-    if (!a.described.empty()) return str(a.described);
-    std::string t = to_string(a.kind);
-    const char* most = a.is_searched ? "up to " : "";
-    switch (a.kind) {
-        case arrival_kind::constant:
-        case arrival_kind::poisson: t += printed("(%s%.9g req/s)", most, a.rate); break;
-        case arrival_kind::gamma:
-            t += printed("(%s%.9g req/s, burstiness %.9g)", most, a.rate, a.burstiness);
-            break;
-        case arrival_kind::ramp:
-            t += printed("(%.9g to %.9g req/s over %.9g s)", a.rate, a.rate_to, a.over_s);
-            break;
-        case arrival_kind::steps:
-            t += "(";
-            for (std::size_t i = 0; i < a.stages.size(); ++i)
-                t += printed("%s%.9g req/s for %.9g s", i ? ", " : "", a.stages[i].rate.per_second,
-                             a.stages[i].lasts.seconds());
-            t += ")";
-            break;
-        case arrival_kind::replay:
-            t += "(" + file_name(str(a.file)) +
-                 (a.unit_s > 0 ? ", unit " + time_text(a.unit_s) : "") +
-                 (a.speed != 1 ? printed(", speed %.9g", a.speed) : "") + ")";
-            break;
-        case arrival_kind::closed_loop:
-            t += printed("(%s%lld users", most, a.users) +
-                 (a.think.a + a.think.b > 0 ? ", think " + distribution_text(a.think) : "") +
-                 (a.users_ramp_s > 0 ? printed(", ramp %.9g s", a.users_ramp_s) : "") + ")";
-            break;
-        default: break;
-    }
-    return a.max_in_flight > 0 ? t + printed(", at most %lld in flight", a.max_in_flight) : t;
-}
-
-inline void check_arrivals(const arrival_data& a) {
-    const auto rate_ok = [](double r) { return std::isfinite(r) && r > 0 && r <= 1e6; };
-    const std::string given = "arrivals is " + arrival_text(a) + ": ";
-    if (a.kind == arrival_kind::closed_loop) {
-        check_numbers({{"users", static_cast<double>(a.users), 1, 100000},
-                       {"ramp", a.users_ramp_s, 0, 86400, " s"}}, given);
-        if (!is_sound(a.think))
-            refuse({given, "think time cannot be negative, and lasts at most 86400 s"});
-        return;
-    }
-    check_numbers({{"max_in_flight", static_cast<double>(a.max_in_flight), 0, infinity, "",
-                    "must be at least 1"}}, given);
-    if (a.kind == arrival_kind::all_at_once) return;
-    if (a.kind == arrival_kind::replay) {
-        if (a.file.empty()) refuse({given, "it must name a file"});
-        check_numbers({{"speed", a.speed, 1e-6, 1e6, "", "runs from 0.000001 to 1000000"}}, given);
-        if (a.unit_s != 0 && !(a.unit_s >= 1e-9 && a.unit_s <= 86400))
-            refuse({given, "its unit runs from 1 ns to a day"});
-        return;
-    }
-    if (a.kind == arrival_kind::steps) {
-        if (a.stages.size() == 0) refuse({given, "it needs at least one stage"});
-        for (const load_step& s : a.stages)
-            if (!(rate_ok(s.rate.per_second) && s.lasts.seconds() > 0))
-                refuse({given, "every stage needs a rate and a time above zero"});
-        check_numbers({{"their length", planned_length(a), 0, 86400, " s"}}, given);
-        return;
-    }
-    if (!rate_ok(a.rate))
-        refuse({given, "the rate must be above 0 and at most 1000000 requests/s"});
-    if (a.kind == arrival_kind::gamma)
-        check_numbers({{"burstiness", a.burstiness, 0.01, 1000}}, given);
-    if (a.kind == arrival_kind::ramp)
-        if (!(rate_ok(a.rate_to) && a.over_s > 0))
-            refuse({given, "both rates and the time must be above zero"});
-}
-
-/// Returns the squared coefficient of variation of the gaps: infinite if the load grows or bursts
-/// by design, NaN if it has no rate.
-inline double arrival_cv2_of(const arrival_data& a) {
-    switch (a.kind) {
-    case arrival_kind::constant: return 0;
-    case arrival_kind::poisson: return 1;
-    case arrival_kind::gamma: return 1 / a.burstiness;
-    case arrival_kind::closed_loop:
-    case arrival_kind::all_at_once: return not_a_number;
-    default: return infinity;
-    }
-}
-
-inline bool saturates(const arrival_data& a) {
-    return a.kind == arrival_kind::all_at_once || a.kind == arrival_kind::closed_loop;
 }
 
 // ===== [C] the part of a load that one of several programs sends =================================
@@ -15141,42 +15229,6 @@ inline double expected_seconds(const planned_traffic& p) {
     if (!p.is_open_loop()) return p.duration_s > 0 ? lead_seconds(p) + p.duration_s : 0;
     if (p.arrivals.kind == arrival_kind::all_at_once) return 0;
     return schedule_of(p).measured_to;
-}
-
-// ===== [C] answers compared and shown: an extension does it ======================================
-
-/// A question, the expected answer (or the baseline's) and the answers given.
-struct shown_answer {
-    std::string id{};  // of the first request that got the answer
-    std::string is{};  // right, wrong, cut off, unreadable or different
-    std::string question{}, wanted{}, read{}, answer{}, baseline_answer{};
-    double same_characters = not_a_number;  // before the first difference
-    long long times = 0, asked = 0;  // repeats with this result, and repeats that asked
-};
-
-/// One for the program: objectives on answers need it.
-class answer_keeping {
-public:
-    /// Marks the candidate's answers that equal the baseline's.
-    virtual void mark_same(repeat_data& mine, const repeat_data& theirs) const = 0;
-    /// The same, and keeps up to so many differences in its texts. `masked` makes an excerpt fit to
-    /// be shown.
-    virtual void compare(repeat_data& mine, const repeat_data& theirs,
-                         const vector<kept_text>& said, const vector<kept_text>& expected,
-                         std::size_t max_shown,
-                         const std::function<std::string(std::string)>& masked) const = 0;
-
-protected:
-    ~answer_keeping() = default;
-};
-/// The extension that is compiled in, or null.
-inline constinit const answer_keeping* known_answers = nullptr;
-/// Throws std::invalid_argument if there is none.
-inline const answer_keeping& the_answers() {
-    if (!known_answers)
-        refuse({"objectives on answers need #include \"llmbench_answers.hpp\" where LLMBENCH_MAIN "
-                "is"});
-    return *known_answers;
 }
 
 // ===== [C] the requests of a load ================================================================
@@ -22422,57 +22474,13 @@ public:
     capacity_ends ends{};
 };
 
-/// One for the program. It is asked about loads of up_to(...), and about objectives on a capacity.
-class load_search {
-public:
-    /// Throws std::invalid_argument if a scenario cannot be searched, or should be and is not.
-    virtual void check(const scenario& s, const arrival_data& a, scenario_use use) const = 0;
-    /// Returns what a search measures and judges.
-    virtual measured_load judged(const scenario& s, const repeat_counts& repeats,
-                               scenario_use use) const = 0;
-    /// The fewest requests of a probe, by how much the work of requests varies.
-    virtual long long requests_for_work(const planned_traffic& p) const = 0;
-    /// The scenario at one load, whose answers take so long.
-    virtual plan at_load(const plan& p, double load, double answer_s) const = 0;
-    virtual double seconds_of_first_probe(const plan& p) const = 0;
-    virtual std::string extent_text(const planned_traffic& p) const = 0;
-    virtual std::string probes_text(const plan& p) const = 0;
-
-    virtual analysis analyse(const measurements& e, const judging_parameters& t) const = 0;
-    /// The verdict on one more SLO, as if the gate had it, too.
-    virtual decision judged_also(const measurements& e, const judging_parameters& t,
-                                 const slo& s) const = 0;
-    /// The measurements of tables and pooled numbers: those at the highest load shown to be
-    /// carried, or else at the first measured one.
-    virtual measurements at_load_of_tables(const measurements& e,
-                                           const judging_parameters& t) const = 0;
-    /// Divides the objectives of a stored gate into capacities and what a load must hold.
-    virtual void divide(const std::string& gate, const measurements& e,
-                        judging_parameters& t) const = 0;
-    virtual std::shared_ptr<search_figures> figures(const plan& p, const measurements& e,
-                                                    const judging_parameters& t) const = 0;
-    virtual std::shared_ptr<search_figures> no_figures() const = 0;
-
-protected:
-    ~load_search() = default;
-};
-/// The extension that is compiled in, or null.
-inline constinit const load_search* known_search = nullptr;
-/// Throws std::invalid_argument if there is none.
-inline const load_search& the_search() {
-    if (!known_search)
-        refuse({"a load that is searched, and objectives on a capacity, need #include "
-                "\"llmbench_capacity.hpp\" where LLMBENCH_MAIN is"});
-    return *known_search;
-}
-
 inline bool is_of_capacity(const slo& s) { return is_capacity(s.statistic.metric); }
 
 /// Analyses a gate of one load or a search.
 inline analysis analyse_gate(const measurements& seen, const judging_parameters& t) {
     const measurements e = with_known_results(seen);
     e.known->keep({&e.candidate, &e.baseline});
-    return t.objectives_held.empty() ? analyse(e, t) : the_search().analyse(e, t);
+    return t.objectives_held.empty() ? analyse(e, t) : the_search().analyse_search(e, t);
 }
 /// The verdict on one more SLO, as if the gate had it, too.
 inline decision judged_also_of_loads(const measurements& e, const judging_parameters& t,
@@ -22493,7 +22501,8 @@ inline double seconds_of_one(const plan& p) {
     return p.searches() ? the_search().seconds_of_first_probe(p) : expected_seconds(p);
 }
 inline void fields_of(field_visitor& v, std::shared_ptr<search_figures>& s) {
-    const auto named = s || !known_search ? s : known_search->no_figures();
+    auto named = s;
+    if (!named) each(&extension::new_search, named);
     if (named) named->fields(v);
 }
 
@@ -22884,38 +22893,6 @@ struct failed_load {
     long long deadline_ns = 0;
 };
 
-/// One for the program.
-class load_faults {
-public:
-    /// Throws std::invalid_argument if `beside` or `on_fail` is unsound.
-    virtual vector<planned_task> tasks_of(const scenario& s) const = 0;
-    virtual std::string text(const planned_task& t) const = 0;
-    /// Throws std::invalid_argument if a task begins after the measured part, or no recovery from
-    /// it can be measured. Returns how it is, if an objective is on it.
-    virtual maybe<recovery_parameters> recovery(const planned_traffic& p,
-                                                const slo_list& slos) const = 0;
-    virtual double recovery_of(const repeat_data& d, long long event_ns,
-                               const recovery_parameters& t) const = 0;
-    /// Begins task `number` of a plan. All arguments must outlive it.
-    virtual std::unique_ptr<task_at_work> begun(const plan& p, std::size_t number,
-                                                live_target& target, const load_state& load,
-                                                int gate) const = 0;
-    /// Sends the same load again, with other words, and profiles the server.
-    virtual std::shared_ptr<profile_report> profiled(const failed_load& of) const = 0;
-    virtual std::shared_ptr<profile_report> no_profile() const = 0;
-
-protected:
-    ~load_faults() = default;
-};
-/// The extension that is compiled in, or null.
-inline constinit const load_faults* known_faults = nullptr;
-/// Throws std::invalid_argument if there is none.
-inline const load_faults& the_faults() {
-    if (!known_faults)
-        refuse({"beside and on_fail need #include \"llmbench_faults.hpp\" where LLMBENCH_MAIN is"});
-    return *known_faults;
-}
-
 inline vector<planned_task> planned_tasks(const scenario& s) {
     if (s.beside.empty() && !s.on_fail) return {};
     return the_faults().tasks_of(s);
@@ -22923,7 +22900,7 @@ inline vector<planned_task> planned_tasks(const scenario& s) {
 inline std::string tasks_text(const vector<planned_task>& tasks) {
     std::string text;
     for (const planned_task& t : tasks)
-        text += (text.empty() ? "; beside it " : "; ") + the_faults().text(t);
+        text += (text.empty() ? "; beside it " : "; ") + the_faults().task_text(t);
     return text;
 }
 /// Ends profiles that earlier gates left running on a server, or says so.
@@ -22933,7 +22910,8 @@ inline vector<std::string> notes_on_profiles(const live_target& server, int gate
     return notes;
 }
 inline void fields_of(field_visitor& v, std::shared_ptr<profile_report>& p) {
-    const auto named = p || !known_faults ? p : known_faults->no_profile();
+    auto named = p;
+    if (!named) each(&extension::new_profile, named);
     if (named) named->fields(v);
 }
 
@@ -23781,7 +23759,7 @@ inline bool may_end_early(const scenario& s, const planned_traffic& p, const loa
 /// Of a search or of one load.
 inline measured_load planned_load_of(const scenario& s, scenario_use use) {
     const repeat_counts repeats = planned_repeats(s, use);
-    if (s.arrivals.data().is_searched) return the_search().judged(s, repeats, use);
+    if (s.arrivals.data().is_searched) return the_search().searched(s, repeats, use);
     return {.requests = s.requests,
             .repeats = repeats,
             .rule = rule_of(s.judging, repeats.first, repeats.most, repeats.max_if_noisy > 0,
@@ -23809,7 +23787,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     const vector<planned_task> tasks = planned_tasks(s);
     if (arrivals.is_searched || use == scenario_use::find_capacity ||
         any_of(s.slos, is_of_capacity))
-        the_search().check(s, arrivals, use);
+        the_search().check_search(s, arrivals, use);
     const measured_load load = planned_load_of(s, use);
     const long long seed = s.seed;
     const bool compares_answers = any_of(
@@ -23840,25 +23818,24 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
         refuse({"options.stream is false, and a WebSocket streams every answer: leave out one of "
                 "the two"});
     if (s.pairs == at_once) check_at_once(s, sent);
-    const planned_judging judged{.first_repeats = load.repeats.first,
-                                 .max_repeats = load.repeats.most,
-                                 .repeats_are_asked = s.repeats > 0,
-                                 .max_if_noisy = load.repeats.max_if_noisy,
-                                 .ends_at_first_miss = s.stop == stop_when::at_first_miss,
-                                 .has_baseline = s.baseline.is_live(),
-                                 .is_at_once = s.pairs == at_once,
-                                 .by_slices = goes_by_slices(s),
-                                 .has_stored_baseline = s.baseline.is_stored(),
-                                 .stored = s.baseline.stored(),
-                                 .past = s.baseline.of_extension(),
-                                 .rule = may_end_early(s, sent, part) ? looking_early(load.rule)
-                                                                      : load.rule,
-                                 .slos = load.slos,
-                                 .search = load.search,
-                                 .recovery = known_faults ? known_faults->recovery(sent, s.slos)
-                                                          : maybe<recovery_parameters>(),
-                                 .on_fail = s.on_fail,
-                                 .usd_per_hour = planned_cost(s, api)};
+    planned_judging judged{.first_repeats = load.repeats.first,
+                           .max_repeats = load.repeats.most,
+                           .repeats_are_asked = s.repeats > 0,
+                           .max_if_noisy = load.repeats.max_if_noisy,
+                           .ends_at_first_miss = s.stop == stop_when::at_first_miss,
+                           .has_baseline = s.baseline.is_live(),
+                           .is_at_once = s.pairs == at_once,
+                           .by_slices = goes_by_slices(s),
+                           .has_stored_baseline = s.baseline.is_stored(),
+                           .stored = s.baseline.stored(),
+                           .past = s.baseline.of_extension(),
+                           .rule = may_end_early(s, sent, part) ? looking_early(load.rule)
+                                                                : load.rule,
+                           .slos = load.slos,
+                           .search = load.search,
+                           .on_fail = s.on_fail,
+                           .usd_per_hour = planned_cost(s, api)};
+    each(&extension::plan_recovery, sent, s.slos, judged);
     const plan p{{},
                  {std::make_shared<const planned_traffic>(sent)},
                  std::make_shared<const planned_judging>(judged)};
@@ -24882,7 +24859,7 @@ inline gate_figures figures_of_search(const plan& p, const measurements& e,
         for (const repeat_data& d : variant == &g.candidate ? e.candidate : e.baseline)
             variant->repeats.push_back(repeat_figures_of(d, g.kept));
     }
-    g.search = the_search().figures(p, e, t);
+    g.search = the_search().figures_of_search(p, e, t);
     return g;
 }
 
@@ -25749,6 +25726,15 @@ struct gate_facts {
     judging_parameters judged_by{};
     std::shared_ptr<profile_report> profile{};  // of the server of a failed gate
     std::string profile_text() const { return profile ? profile->text() : ""; }
+};
+
+/// A question, the expected answer (or the baseline's) and the answers given.
+struct shown_answer {
+    std::string id{};  // of the first request that got the answer
+    std::string is{};  // right, wrong, cut off, unreadable or different
+    std::string question{}, wanted{}, read{}, answer{}, baseline_answer{};
+    double same_characters = not_a_number;  // before the first difference
+    long long times = 0, asked = 0;  // repeats with this result, and repeats that asked
 };
 
 /// One gate as every report shows it: measured, judged, all figures computed. It has no requests,
@@ -37928,11 +37914,6 @@ inline vector<slot> slots_of(const plan& p, bool is_pair, const slot& each) {
 
 // ===== [E] the repeats of a gate on its servers ==================================================
 
-class gate_run;
-/// Probes loads until the capacity is known, or probes run out: an extension does it.
-using probe_search = void(gate_run&);
-inline constinit probe_search* search_by_probes = nullptr;
-
 /// Measures a gate: brings its servers up, and repeats the load on them.
 class gate_run : not_copied {
 public:
@@ -37971,7 +37952,7 @@ public:
     /// Repeats the load until every SLO is decided, repeats or time are used up, or no verdict is
     /// possible. A repeat with too large a client error is measured again.
     void repeat_until_decided() {
-        if (p_.searches()) return search_by_probes(*this);
+        if (p_.searches()) return each(&extension::probe, *this);
         while (count() < verdicts_.most_repeats()) {
             if (is_out_of_time() || !measure(next_slots())) return note_end_of_time();
             if (count() == 1 && expected_seconds(p_) == 0) {  // the plan cannot tell, as with users
@@ -38120,7 +38101,7 @@ private:
         for (const std::string& s : servers_.baseline()->load().secrets)
             secrets.push_back(s);
         all_.seen.candidate.change_last([&](repeat_data& mine) {
-            the_answers().compare(mine, theirs, texts_[0], texts_[1],
+            the_answers().compare_answers(mine, theirs, texts_[0], texts_[1],
                             mode_.answers == answers_shown::none ? 0 : max_answers_shown,
                             [&](std::string s) { return without_secrets(std::move(s), secrets); });
         });

@@ -812,26 +812,13 @@ inline void add_answers(const gate_report& g, std::string& html) {
 }
 inline constinit const extension questions_answered{.name = "answers",
                                                     .read = read_questions_of_files,
+                                                    .mark_same = mark_same_answers,
+                                                    .compare_answers = compare_answers,
                                                     .add_to_report = show_answers,
                                                     .add_results = add_answers};
 
-class answers_kept final : public answer_keeping {
-public:
-    void mark_same(repeat_data& mine, const repeat_data& theirs) const override {
-        mark_same_answers(mine, theirs);
-    }
-    void compare(repeat_data& mine, const repeat_data& theirs, const vector<kept_text>& said,
-                 const vector<kept_text>& expected, std::size_t max_shown,
-                 const std::function<std::string(std::string)>& masked) const override {
-        compare_answers(mine, theirs, said, expected, max_shown, masked);
-    }
-};
-inline constinit const answers_kept keeps_answers{};
 /// Before static objects of other files, which may be gates.
-[[gnu::constructor(101)]] static void make_answers_known() {
-    add(questions_answered);
-    known_answers = &keeps_answers;
-}
+[[gnu::constructor(101)]] static void add_questions() { add(questions_answered); }
 
 constinit const extension* const include_llmbench_answers_hpp_where_LLMBENCH_MAIN_is =
     &questions_answered;

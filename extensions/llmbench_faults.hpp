@@ -679,36 +679,26 @@ inline taken_profile profile_of_failure(const failed_load& of) {
     return t;
 }
 
-class faults_under_load final : public load_faults {
-public:
-    vector<planned_task> tasks_of(const scenario& s) const override {
-        check_profile(s);
-        return detail::planned_tasks_of(s);
-    }
-    std::string text(const planned_task& t) const override { return task_text(t); }
-    maybe<recovery_parameters> recovery(const planned_traffic& p,
-                                        const slo_list& slos) const override {
-        check_tasks_begin(p);
-        return planned_recovery(p, slos);
-    }
-    double recovery_of(const repeat_data& d, long long event_ns,
-                       const recovery_parameters& t) const override {
-        return detail::recovery_of(d, event_ns, t);
-    }
-    std::unique_ptr<task_at_work> begun(const plan& p, std::size_t number, live_target& target,
-                                        const load_state& load, int gate) const override {
-        return std::make_unique<task_under_load>(p, number, target, load, gate);
-    }
-    std::shared_ptr<profile_report> profiled(const failed_load& of) const override {
-        return std::make_shared<taken_profile>(profile_of_failure(of));
-    }
-    std::shared_ptr<profile_report> no_profile() const override {
-        return std::make_shared<taken_profile>();
-    }
-};
-
-inline constinit const faults_under_load the_tasks{};
-
+inline vector<planned_task> checked_tasks_of(const scenario& s) {
+    check_profile(s);
+    return planned_tasks_of(s);
+}
+inline void plan_recovery_of(const planned_traffic& p, const slo_list& slos,
+                             planned_judging& into) {
+    check_tasks_begin(p);
+    into.recovery = planned_recovery(p, slos);
+}
+inline std::unique_ptr<task_at_work> begun_task(const plan& p, std::size_t number,
+                                                live_target& target, const load_state& load,
+                                                int gate) {
+    return std::make_unique<task_under_load>(p, number, target, load, gate);
+}
+inline std::shared_ptr<profile_report> profile_of(const failed_load& of) {
+    return std::make_shared<taken_profile>(profile_of_failure(of));
+}
+inline void make_profile(std::shared_ptr<profile_report>& empty) {
+    empty = std::make_shared<taken_profile>();
+}
 inline void end_profiles_of(const live_target& server, int gate, vector<std::string>& notes) {
     for (const std::string& note : end_profiles(server, gate)) notes.push_back(note);
 }
@@ -718,15 +708,19 @@ inline void add_task_figures(const vector<const repeat_facts*>& repeats, variant
 }
 inline void add_side_tasks(const gate_report& g, std::string& html) { html += side_tasks_html(g); }
 inline constinit const extension tasks_beside{.name = "faults",
+                                              .tasks_of = checked_tasks_of,
+                                              .task_text = task_text,
+                                              .plan_recovery = plan_recovery_of,
+                                              .recovery_of = recovery_of,
+                                              .begun = begun_task,
+                                              .profiled = profile_of,
+                                              .new_profile = make_profile,
                                               .note_server = end_profiles_of,
                                               .add_figures = add_task_figures,
                                               .add_details = add_side_tasks};
 extern constinit const bool include_llmbench_faults_hpp_where_LLMBENCH_MAIN_is = true;
 /// Before static objects of other files, which may be gates.
-[[gnu::constructor(101)]] static void make_faults_known() {
-    add(tasks_beside);
-    known_faults = &the_tasks;
-}
+[[gnu::constructor(101)]] static void add_tasks_beside() { add(tasks_beside); }
 
 }  // namespace detail
 }  // inline namespace v1

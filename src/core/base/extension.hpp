@@ -23,15 +23,21 @@ namespace detail {
 class execution_environment;
 class extension_server;
 class gate_past;
+class gate_run;
 class live_target;
 class past_judge;
 class profile_report;
 class rehearsal;
+class search_figures;
 class task_at_work;
+struct analysis;
+struct decision;
 struct failed_load;
 struct gate_report;
 struct kept_text;
+struct judging_parameters;
 struct load_state;
+struct measured_load;
 struct measurements;
 struct plan;
 struct planned_judging;
@@ -39,6 +45,7 @@ struct planned_task;
 struct planned_traffic;
 struct recovery_parameters;
 struct repeat_data;
+struct repeat_counts;
 struct repeat_facts;
 struct run_mode;
 struct settings;
@@ -46,6 +53,7 @@ struct target_facts;
 struct variant_figures;
 struct workload_files;
 enum class answers_shown : unsigned char;
+enum class scenario_use : unsigned char;
 
 /// What an extension adds to the program: a hook that it leaves out does nothing. Hooks that check
 /// throw std::invalid_argument.
@@ -61,6 +69,36 @@ struct extension {
                  workload_files& into) = nullptr;
     bool plays_sessions = false;  // they cannot be in a mix, and both variants play the same ones
     void (*check_baseline)(const scenario& s) = nullptr;
+
+    // ---- loads of up_to(...), which are searched, and objectives on a capacity
+    /// Throws if a scenario cannot be searched, or should be and is not.
+    void (*check_search)(const scenario& s, const arrival_data& a, scenario_use use) = nullptr;
+    /// What a search measures and judges.
+    measured_load (*searched)(const scenario& s, const repeat_counts& repeats,
+                              scenario_use use) = nullptr;
+    /// The fewest requests of a probe, by how much the work of requests varies.
+    long long (*requests_for_work)(const planned_traffic& p) = nullptr;
+    /// The scenario at one load, whose answers take so long.
+    plan (*at_load)(const plan& p, double load, double answer_s) = nullptr;
+    double (*seconds_of_first_probe)(const plan& p) = nullptr;
+    std::string (*extent_text)(const planned_traffic& p) = nullptr;
+    std::string (*probes_text)(const plan& p) = nullptr;
+    /// Probes loads until the capacity is known, or probes run out.
+    void (*probe)(gate_run& g) = nullptr;
+    analysis (*analyse_search)(const measurements& e, const judging_parameters& t) = nullptr;
+    /// The verdict on one more SLO, as if the gate had it, too.
+    decision (*judged_also)(const measurements& e, const judging_parameters& t,
+                            const slo& s) = nullptr;
+    /// The measurements of tables and pooled numbers: those at the highest load shown to be
+    /// carried, or else at the first measured one.
+    measurements (*at_load_of_tables)(const measurements& e,
+                                      const judging_parameters& t) = nullptr;
+    /// Divides the objectives of a stored gate into capacities and what a load must hold.
+    void (*divide)(const std::string& gate, const measurements& e,
+                   judging_parameters& t) = nullptr;
+    std::shared_ptr<search_figures> (*figures_of_search)(const plan& p, const measurements& e,
+                                                         const judging_parameters& t) = nullptr;
+    void (*new_search)(std::shared_ptr<search_figures>& empty) = nullptr;  // to read fields into
 
     // ---- answers compared
     /// Marks the candidate's answers that equal the baseline's.
@@ -157,6 +195,11 @@ const extension& the_one_with(F* extension::*hook, const char* missing) {
     for (const extension* e : extensions())
         if (e->*hook) return *e;
     refuse({missing});
+}
+inline const extension& the_search() {
+    return the_one_with(&extension::check_search,
+                        "a load that is searched, and objectives on a capacity, need #include "
+                        "\"llmbench_capacity.hpp\" where LLMBENCH_MAIN is");
 }
 inline const extension& the_answers() {
     return the_one_with(&extension::mark_same,

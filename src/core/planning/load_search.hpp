@@ -4,6 +4,7 @@
 #include "api/metrics.hpp"
 #include "api/scenario.hpp"
 #include "api/slo.hpp"
+#include "core/base/extension.hpp"
 #include "core/base/fields.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
@@ -64,57 +65,13 @@ public:
     capacity_ends ends{};
 };
 
-/// One for the program. It is asked about loads of up_to(...), and about objectives on a capacity.
-class load_search {
-public:
-    /// Throws std::invalid_argument if a scenario cannot be searched, or should be and is not.
-    virtual void check(const scenario& s, const arrival_data& a, scenario_use use) const = 0;
-    /// Returns what a search measures and judges.
-    virtual measured_load judged(const scenario& s, const repeat_counts& repeats,
-                               scenario_use use) const = 0;
-    /// The fewest requests of a probe, by how much the work of requests varies.
-    virtual long long requests_for_work(const planned_traffic& p) const = 0;
-    /// The scenario at one load, whose answers take so long.
-    virtual plan at_load(const plan& p, double load, double answer_s) const = 0;
-    virtual double seconds_of_first_probe(const plan& p) const = 0;
-    virtual std::string extent_text(const planned_traffic& p) const = 0;
-    virtual std::string probes_text(const plan& p) const = 0;
-
-    virtual analysis analyse(const measurements& e, const judging_parameters& t) const = 0;
-    /// The verdict on one more SLO, as if the gate had it, too.
-    virtual decision judged_also(const measurements& e, const judging_parameters& t,
-                                 const slo& s) const = 0;
-    /// The measurements of tables and pooled numbers: those at the highest load shown to be
-    /// carried, or else at the first measured one.
-    virtual measurements at_load_of_tables(const measurements& e,
-                                           const judging_parameters& t) const = 0;
-    /// Divides the objectives of a stored gate into capacities and what a load must hold.
-    virtual void divide(const std::string& gate, const measurements& e,
-                        judging_parameters& t) const = 0;
-    virtual std::shared_ptr<search_figures> figures(const plan& p, const measurements& e,
-                                                    const judging_parameters& t) const = 0;
-    virtual std::shared_ptr<search_figures> no_figures() const = 0;
-
-protected:
-    ~load_search() = default;
-};
-/// The extension that is compiled in, or null.
-inline constinit const load_search* known_search = nullptr;
-/// Throws std::invalid_argument if there is none.
-inline const load_search& the_search() {
-    if (!known_search)
-        refuse({"a load that is searched, and objectives on a capacity, need #include "
-                "\"llmbench_capacity.hpp\" where LLMBENCH_MAIN is"});
-    return *known_search;
-}
-
 inline bool is_of_capacity(const slo& s) { return is_capacity(s.statistic.metric); }
 
 /// Analyses a gate of one load or a search.
 inline analysis analyse_gate(const measurements& seen, const judging_parameters& t) {
     const measurements e = with_known_results(seen);
     e.known->keep({&e.candidate, &e.baseline});
-    return t.objectives_held.empty() ? analyse(e, t) : the_search().analyse(e, t);
+    return t.objectives_held.empty() ? analyse(e, t) : the_search().analyse_search(e, t);
 }
 /// The verdict on one more SLO, as if the gate had it, too.
 inline decision judged_also_of_loads(const measurements& e, const judging_parameters& t,
@@ -135,7 +92,8 @@ inline double seconds_of_one(const plan& p) {
     return p.searches() ? the_search().seconds_of_first_probe(p) : expected_seconds(p);
 }
 inline void fields_of(field_visitor& v, std::shared_ptr<search_figures>& s) {
-    const auto named = s || !known_search ? s : known_search->no_figures();
+    auto named = s;
+    if (!named) each(&extension::new_search, named);
     if (named) named->fields(v);
 }
 

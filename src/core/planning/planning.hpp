@@ -239,7 +239,7 @@ inline bool may_end_early(const scenario& s, const planned_traffic& p, const loa
 /// Of a search or of one load.
 inline measured_load planned_load_of(const scenario& s, scenario_use use) {
     const repeat_counts repeats = planned_repeats(s, use);
-    if (s.arrivals.data().is_searched) return the_search().judged(s, repeats, use);
+    if (s.arrivals.data().is_searched) return the_search().searched(s, repeats, use);
     return {.requests = s.requests,
             .repeats = repeats,
             .rule = rule_of(s.judging, repeats.first, repeats.most, repeats.max_if_noisy > 0,
@@ -267,7 +267,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     const vector<planned_task> tasks = planned_tasks(s);
     if (arrivals.is_searched || use == scenario_use::find_capacity ||
         any_of(s.slos, is_of_capacity))
-        the_search().check(s, arrivals, use);
+        the_search().check_search(s, arrivals, use);
     const measured_load load = planned_load_of(s, use);
     const long long seed = s.seed;
     const bool compares_answers = any_of(

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/secrets.hpp"
 #include "core/base/text.hpp"
@@ -46,11 +47,6 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-class gate_run;
-/// Probes loads until the capacity is known, or probes run out: an extension does it.
-using probe_search = void(gate_run&);
-inline constinit probe_search* search_by_probes = nullptr;
-
 /// Measures a gate: brings its servers up, and repeats the load on them.
 class gate_run : not_copied {
 public:
@@ -89,7 +85,7 @@ public:
     /// Repeats the load until every SLO is decided, repeats or time are used up, or no verdict is
     /// possible. A repeat with too large a client error is measured again.
     void repeat_until_decided() {
-        if (p_.searches()) return search_by_probes(*this);
+        if (p_.searches()) return each(&extension::probe, *this);
         while (count() < verdicts_.most_repeats()) {
             if (is_out_of_time() || !measure(next_slots())) return note_end_of_time();
             if (count() == 1 && expected_seconds(p_) == 0) {  // the plan cannot tell, as with users

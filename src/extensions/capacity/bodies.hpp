@@ -5,6 +5,7 @@
 #include "api/result.hpp"
 #include "api/scenario.hpp"
 #include "api/verbs.hpp"
+#include "core/base/extension.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/repeat.hpp"
@@ -101,10 +102,10 @@ private:
     double answer_s_ = 0;  // duration of an answer, while the server kept up with a probed load
 };
 
+inline void probe_loads(gate_run& g) { probing(g).search(); }
+inline constinit const extension loads_probed{.name = "capacity", .probe = probe_loads};
 /// Before static objects of other files, which may be gates.
-[[gnu::constructor(101)]] static void make_probes_known() {
-    search_by_probes = [](gate_run& g) { probing(g).search(); };
-}
+[[gnu::constructor(101)]] static void add_probes() { add(loads_probed); }
 
 capacity_result search_access::capacity_in(const result& r) {
     capacity_result c;
