@@ -2742,7 +2742,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 36,124 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 36,131 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -5010,6 +5010,7 @@ class extension_server;
 class gate_past;
 class gate_run;
 class live_target;
+class load_sharing;
 class past_judge;
 class profile_report;
 class rehearsal;
@@ -5132,6 +5133,9 @@ struct extension {
     // ---- variables of the environment
     void (*read_settings)(const std::function<std::string(const char*)>& look_up,
                           settings& into) = nullptr;
+
+    // ---- one load from several programs
+    load_sharing* sharing = nullptr;  // its part in it; default: this program sends the whole
 
     // ---- models in place of servers
     /// What LLMBENCH_REHEARSE asks for, before anything is written.
@@ -29403,10 +29407,13 @@ public:
     virtual std::string follow(const std::function<void(const slot&)>& /*run*/) { return {}; }
 };
 inline constinit load_sharing sends_whole_loads{};
-/// Set by the extension before static objects are made.
-inline constinit load_sharing* load_sharing_of_program = &sends_whole_loads;
+inline load_sharing& the_sharing() {
+    for (const extension* e : extensions())
+        if (e->sharing) return *e->sharing;
+    return sends_whole_loads;
+}
 
-inline int rank_of_program() { return load_sharing_of_program->rank(); }
+inline int rank_of_program() { return the_sharing().rank(); }
 
 // ===== [E] settings from the environment =========================================================
 
@@ -36361,7 +36368,7 @@ public:
 private:
     session() : records_(report_directory()) {
         std::atexit(at_the_end);  // not called by _Exit(), quick_exit() and signals
-        load_sharing_of_program->when_lost([this](const std::string& why) { lose(why); });
+        the_sharing().when_lost([this](const std::string& why) { lose(why); });
     }
     /// Other ranks are lost, and another thread waits for them: writes the results; no gate passes.
     void lose(const std::string& why) {
@@ -37829,7 +37836,7 @@ inline slot_seen run_slot(const slot_host& host, const slot& s,
     }
     const server_pages none{};
     std::deque<page_watch> pages;
-    load_sharing_of_program->send(s, variants, [&] {
+    the_sharing().send(s, variants, [&] {
         for (const variant_repeat& v : variants)  // one program reads them
             if (s.is_kept)
                 pages.emplace_back(p.shard.index == 0 ? v.target.pages() : none,
@@ -37965,7 +37972,7 @@ public:
     }
     /// Ranks other than the first do this instead.
     std::string follow() {
-        return load_sharing_of_program->follow([&](const slot& s) { run_slot(host_, s); });
+        return the_sharing().follow([&](const slot& s) { run_slot(host_, s); });
     }
     /// Returns all measurements, once.
     measured_gate finished() {
@@ -38316,7 +38323,7 @@ public:
         begin(files_of(scenario_));
         if (searches() && asked_.calibrate > 0)
             return ended_by(gate_outcome::skipped, "a calibration run searches no capacity");
-        load_sharing& sharing = *load_sharing_of_program;
+        load_sharing& sharing = the_sharing();
         sharing.check(scenario_, asked_);
         if (rehearses()) model_ = the_rehearsals().rehearsal_of(asked_, who_.name, scenario_);
         enter(model_ ? new_environment_for(*model_) : new_environment_for(scenario_));
@@ -38378,7 +38385,7 @@ private:
     void prepare(plan& p, run_mode& mode) {
         const bool appends = asked_.keeps && asserts() && !searches();
         p = plan_of(appends ? the_past().as_kept(scenario_) : scenario_, who_, asked_.seed, use_,
-                    api_of(scenario_.target), load_sharing_of_program->part());
+                    api_of(scenario_.target), the_sharing().part());
         mode = mode_of(p, asked_);
         if (appends && mode.kind == run_kind::judge) mode.kind = run_kind::append;
         mode.model = model_;

@@ -25,6 +25,7 @@ class extension_server;
 class gate_past;
 class gate_run;
 class live_target;
+class load_sharing;
 class past_judge;
 class profile_report;
 class rehearsal;
@@ -147,6 +148,9 @@ struct extension {
     // ---- variables of the environment
     void (*read_settings)(const std::function<std::string(const char*)>& look_up,
                           settings& into) = nullptr;
+
+    // ---- one load from several programs
+    load_sharing* sharing = nullptr;  // its part in it; default: this program sends the whole
 
     // ---- models in place of servers
     /// What LLMBENCH_REHEARSE asks for, before anything is written.

@@ -248,7 +248,7 @@ public:
         begin(files_of(scenario_));
         if (searches() && asked_.calibrate > 0)
             return ended_by(gate_outcome::skipped, "a calibration run searches no capacity");
-        load_sharing& sharing = *load_sharing_of_program;
+        load_sharing& sharing = the_sharing();
         sharing.check(scenario_, asked_);
         if (rehearses()) model_ = the_rehearsals().rehearsal_of(asked_, who_.name, scenario_);
         enter(model_ ? new_environment_for(*model_) : new_environment_for(scenario_));
@@ -310,7 +310,7 @@ private:
     void prepare(plan& p, run_mode& mode) {
         const bool appends = asked_.keeps && asserts() && !searches();
         p = plan_of(appends ? the_past().as_kept(scenario_) : scenario_, who_, asked_.seed, use_,
-                    api_of(scenario_.target), load_sharing_of_program->part());
+                    api_of(scenario_.target), the_sharing().part());
         mode = mode_of(p, asked_);
         if (appends && mode.kind == run_kind::judge) mode.kind = run_kind::append;
         mode.model = model_;

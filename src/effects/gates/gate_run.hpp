@@ -98,7 +98,7 @@ public:
     }
     /// Ranks other than the first do this instead.
     std::string follow() {
-        return load_sharing_of_program->follow([&](const slot& s) { run_slot(host_, s); });
+        return the_sharing().follow([&](const slot& s) { run_slot(host_, s); });
     }
     /// Returns all measurements, once.
     measured_gate finished() {

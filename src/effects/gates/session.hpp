@@ -219,7 +219,7 @@ public:
 private:
     session() : records_(report_directory()) {
         std::atexit(at_the_end);  // not called by _Exit(), quick_exit() and signals
-        load_sharing_of_program->when_lost([this](const std::string& why) { lose(why); });
+        the_sharing().when_lost([this](const std::string& why) { lose(why); });
     }
     /// Other ranks are lost, and another thread waits for them: writes the results; no gate passes.
     void lose(const std::string& why) {

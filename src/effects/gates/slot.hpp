@@ -225,7 +225,7 @@ inline slot_seen run_slot(const slot_host& host, const slot& s,
     }
     const server_pages none{};
     std::deque<page_watch> pages;
-    load_sharing_of_program->send(s, variants, [&] {
+    the_sharing().send(s, variants, [&] {
         for (const variant_repeat& v : variants)  // one program reads them
             if (s.is_kept)
                 pages.emplace_back(p.shard.index == 0 ? v.target.pages() : none,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/scenario.hpp"
+#include "core/base/extension.hpp"
 #include "core/base/text.hpp"
 #include "core/traffic/shard.hpp"
 #include "effects/system/environment.hpp"
@@ -46,10 +47,13 @@ public:
     virtual std::string follow(const std::function<void(const slot&)>& /*run*/) { return {}; }
 };
 inline constinit load_sharing sends_whole_loads{};
-/// Set by the extension before static objects are made.
-inline constinit load_sharing* load_sharing_of_program = &sends_whole_loads;
+inline load_sharing& the_sharing() {
+    for (const extension* e : extensions())
+        if (e->sharing) return *e->sharing;
+    return sends_whole_loads;
+}
 
-inline int rank_of_program() { return load_sharing_of_program->rank(); }
+inline int rank_of_program() { return the_sharing().rank(); }
 
 }  // namespace detail
 }  // inline namespace v1
