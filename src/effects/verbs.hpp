@@ -9,7 +9,6 @@
 #include "api/text.hpp"
 #include "api/traffic.hpp"
 #include "api/verbs.hpp"
-#include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"

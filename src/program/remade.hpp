@@ -4,7 +4,6 @@
 
 #include "api/result.hpp"
 #include "api/slo.hpp"
-#include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/field_json.hpp"
 #include "core/base/json.hpp"

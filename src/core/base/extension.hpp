@@ -200,30 +200,15 @@ const extension& the_one_with(F* extension::*hook, const char* missing) {
         if (e->*hook) return *e;
     refuse({missing});
 }
-inline const extension& the_search() {
-    return the_one_with(&extension::check_search,
-                        "a load that is searched, and objectives on a capacity, need #include "
-                        "\"llmbench_capacity.hpp\" where LLMBENCH_MAIN is");
-}
 inline const extension& the_answers() {
     return the_one_with(&extension::mark_same,
                         "objectives on answers need #include \"llmbench_answers.hpp\" where "
-                        "LLMBENCH_MAIN is");
-}
-inline const extension& the_faults() {
-    return the_one_with(&extension::tasks_of,
-                        "beside and on_fail need #include \"llmbench_faults.hpp\" where "
                         "LLMBENCH_MAIN is");
 }
 inline const extension& the_past() {
     return the_one_with(&extension::new_judge,
                         "the result was held against a history, which llmbench_history.hpp "
                         "judges: include it after llmbench.hpp where LLMBENCH_MAIN is");
-}
-inline const extension& the_rehearsals() {
-    return the_one_with(&extension::rehearsal_of,
-                        "LLMBENCH_REHEARSE needs llmbench_simulated.hpp: include it after "
-                        "llmbench.hpp where LLMBENCH_MAIN is");
 }
 
 }  // namespace detail

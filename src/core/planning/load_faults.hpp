@@ -49,6 +49,12 @@ struct failed_load {
     long long deadline_ns = 0;
 };
 
+inline const extension& the_faults() {
+    return the_one_with(&extension::tasks_of,
+                        "beside and on_fail need #include \"llmbench_faults.hpp\" where "
+                        "LLMBENCH_MAIN is");
+}
+
 inline vector<planned_task> planned_tasks(const scenario& s) {
     if (s.beside.empty() && !s.on_fail) return {};
     return the_faults().tasks_of(s);

@@ -65,6 +65,12 @@ public:
     capacity_ends ends{};
 };
 
+inline const extension& the_search() {
+    return the_one_with(&extension::check_search,
+                        "a load that is searched, and objectives on a capacity, need #include "
+                        "\"llmbench_capacity.hpp\" where LLMBENCH_MAIN is");
+}
+
 inline bool is_of_capacity(const slo& s) { return is_capacity(s.statistic.metric); }
 
 /// Analyses a gate of one load or a search.

@@ -3,7 +3,6 @@
 
 #include "api/result.hpp"
 #include "api/traffic.hpp"
-#include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"

@@ -45,6 +45,12 @@ public:
     virtual void mark(gate_report& g, const measurements& seen) const = 0;
 };
 
+inline const extension& the_rehearsals() {
+    return the_one_with(&extension::rehearsal_of,
+                        "LLMBENCH_REHEARSE needs llmbench_simulated.hpp: include it after "
+                        "llmbench.hpp where LLMBENCH_MAIN is");
+}
+
 /// What a run does with the measurements of a gate. An appended gate is judged.
 enum class run_kind : unsigned char {
     judge,

@@ -3,7 +3,6 @@
 
 #include "api/result.hpp"
 #include "api/side_task.hpp"
-#include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/measured/answers.hpp"

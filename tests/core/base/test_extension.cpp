@@ -1,6 +1,7 @@
 // Hooks of extensions: all of them are called, or the one that is there.
 #include "core/base/extension.hpp"
 #include "core/reports/gate_report.hpp"
+#include "effects/gates/run_mode.hpp"
 
 #include "support/texts.hpp"
 
