@@ -5,6 +5,7 @@
 #include "extensions/compare/core/reports.hpp"
 #include "extensions/history/core/history_judge.hpp"
 #include "support/golden.hpp"
+#include "support/histories.hpp"  // the judge of a history, which a result may have
 #include "support/sample_comparison.hpp"
 #include "support/sample_gates.hpp"
 #include "support/schema_writer.hpp"
