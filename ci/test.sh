@@ -55,9 +55,7 @@ for need in "${needs[@]}"; do "$need"; done
 # -O2 instead of CMake's -O3: a quarter less time to compile, and what most users have.
 leg gcc-build
 parts=()
-if [[ $all ]]; then parts=("-DLLMBENCH_CONSUMER_COMPILER=$clang")
-# Without benchmarks one implementation need not be optimised. What is there already is not compiled again.
-elif ! grep -qs '^LLMBENCH_BUILD_BENCH:BOOL=ON' build/gcc/CMakeCache.txt; then parts=(-DLLMBENCH_BUILD_BENCH=OFF); fi
+if [[ $all ]]; then parts=("-DLLMBENCH_CONSUMER_COMPILER=$clang"); fi
 configure gcc "${common[@]}" "${parts[@]}" -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG"
 targets=(--target llmbench_tests llmbench_tests_by_asio llmbench_seeds
     llmbench_virtual_tests llmbench_live_tests outcomes_gates outcomes_own_main outcomes_no_doctest)

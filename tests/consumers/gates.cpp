@@ -1,5 +1,7 @@
 // A user's gate file, shared by the consumer projects.
-#define LLMBENCH_MAIN
+#include "llmbench.hpp"
+#include "llmbench_simulated.hpp"
+#define LLMBENCH_MAIN  // late, which must work
 #include "llmbench.hpp"
 #include "llmbench_simulated.hpp"
 

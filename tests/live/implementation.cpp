@@ -1,6 +1,7 @@
-// llmbench's implementation, for the live and the virtual tests and for every other program with a main()
-// of its own; and what those tests need of its inside. It is asked for when the header was included already
-// and a user's using-directives are in force: a late request must not silently do nothing.
+// llmbench's implementation as libllmbench.a has it, for every program of the tests; and what live and virtual
+// tests need of its inside. It is asked for when the header was included already and a user's using-directives
+// are in force: a late request must not silently do nothing.
+#define LLMBENCH_ARCHIVE
 #include "llmbench.hpp"
 #include "llmbench_simulated.hpp"
 
@@ -12,23 +13,13 @@ using namespace std;
 using namespace std::chrono;
 using namespace llmbench;
 
-#define LLMBENCH_IMPLEMENT
-#include "llmbench.hpp"
-#include "llmbench_answers.hpp"
-#include "llmbench_capacity.hpp"
-#include "llmbench_compare.hpp"
-#include "llmbench_embeddings.hpp"
-#include "llmbench_faults.hpp"
-#include "llmbench_history.hpp"
-#include "llmbench_machines.hpp"
-#include "llmbench_simulated.hpp"
-#include "llmbench_sessions.hpp"
-#include "llmbench_websocket.hpp"
+#include "../../ci/packaging/archive/implementation.cpp"
 
 #include "support/effects.hpp"
 #include "support/served_log.hpp"
 #include "support/texts.hpp"
 #include "virtual/implementation.hpp"
+#include "simulated/seeds.hpp"
 
 namespace live {
 using namespace llmbench::detail;

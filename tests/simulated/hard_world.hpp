@@ -1,9 +1,6 @@
 // A made-up world in which what may go wrong does, as often as it was told to.
 #pragma once
 
-#include "core/base/random.hpp"
-#include "extensions/simulated/virtual_environment.hpp"
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
@@ -16,6 +13,7 @@ namespace virtual_world {
 
 using namespace llmbench;
 using namespace llmbench::detail;
+using llmbench::detail::vector;
 
 /// What a made-up network, server and client are in for. Rates are of the occasions that there are;
 /// as it stands nothing takes any time and nothing goes wrong.

@@ -4,7 +4,6 @@
 // load or a byte of its files, and the same in every run.
 #pragma once
 
-#include "effects/gates/execution.hpp"
 #include "simulated/drawn.hpp"
 #include "support/descriptors.hpp"
 #include "support/scratch.hpp"

@@ -3,8 +3,6 @@
 // for ever.
 #pragma once
 
-#include "core/measured/timing_bounds.hpp"
-#include "core/measured/alertness.hpp"
 #include "simulated/drawn.hpp"
 
 #include <algorithm>

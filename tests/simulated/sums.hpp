@@ -2,10 +2,6 @@
 // say of a repeat, added up here once more from its records alone.
 #pragma once
 
-#include "core/reports/ci_files.hpp"
-#include "core/reports/console.hpp"
-#include "core/reports/result_json.hpp"
-#include "effects/gates/execution.hpp"
 #include "simulated/stamps.hpp"
 #include "simulated/verdicts.hpp"
 

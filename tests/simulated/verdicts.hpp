@@ -2,9 +2,6 @@
 // and what is invalid names what went wrong.
 #pragma once
 
-#include "core/described/described.hpp"
-#include "core/judging/judge.hpp"
-#include "core/traffic/requests.hpp"
 #include "simulated/drawn.hpp"
 
 #include <algorithm>

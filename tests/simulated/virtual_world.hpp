@@ -2,13 +2,6 @@
 #pragma once
 
 #include "simulated/hard_world.hpp"
-#include "core/planning/planning.hpp"
-#include "core/stored/record_json.hpp"
-#include "core/reports/result_json.hpp"
-#include "extensions/simulated/virtual_environment.hpp"
-#include "extensions/simulated/target.hpp"
-#include "effects/targets/live_target.hpp"
-#include "effects/gates/slot.hpp"
 
 #include "support/served_log.hpp"
 

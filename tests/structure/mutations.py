@@ -141,10 +141,9 @@ def compiled(work, tests, jobs):
     (work / "support.cpp").write_text("".join(f'#include "{p}"\n' for p in support))
     first = [t for t in tests if t.startswith(str(TOP / "tests/core/judging"))]
     sets = {"judging": first, "others": [t for t in tests if t not in first]}
-    bodies = TOP / "tests/support/bodies.cpp"
-    sources = {"judging": None, "seeds": TOP / "tests/simulated/seeds.cpp", "others": None,
+    sources = {"judging": None, "seeds": TOP / "tests/simulated/alone.cpp", "others": None,
                "mutant": work / "mutant.cpp", "support": work / "support.cpp", "main": TOP / "tests/support/main.cpp",
-               "bodies": bodies, "seeds_mutant": work / "mutant.cpp", "seeds_bodies": bodies}
+               "bodies": TOP / "tests/support/bodies.cpp", "seeds_mutant": work / "mutant.cpp"}
     for name, files in sets.items():
         sources[name] = work / f"{name}.cpp"
         subprocess.run([sys.executable, TOP / "tests/support/together.py", sources[name], *files], check=True)
@@ -156,7 +155,7 @@ def compiled(work, tests, jobs):
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:  # the longest first
         list(pool.map(compile_unit, sources))
     programs = {"judging": ("main", "support", "bodies", "mutant", "judging"),
-                "seeds": ("seeds_bodies", "seeds_mutant", "seeds"),
+                "seeds": ("seeds_mutant", "seeds"),
                 "others": ("main", "support", "bodies", "mutant", "others")}
     for name, units in programs.items():
         objects = [work / f"{u}.o" for u in units]

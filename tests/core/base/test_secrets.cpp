@@ -146,13 +146,13 @@ TEST_CASE("what looks like an escape and is none harms nobody") {
 
 TEST_CASE("a long text costs no more than its length, and an excerpt no more than its own") {
     const auto secrets = secrets_of("\\\\-of-bars sk-12345");
-    const std::string bars(std::size_t{8} << 20, '\\');
+    const std::string bars(std::size_t{1} << 20, '\\');
     CHECK(without_secrets(bars, secrets).size() == bars.size());
     CHECK(without_secrets(bars + "sk-12345", secrets) == bars + "***");
     CHECK(excerpt_without_secrets(bars, secrets_of("sk-12345"), 10) == bars.substr(0, 10) + "...");
     std::string many;
-    for (int i = 0; i < 200000; ++i) many += "sk-12345 ";
-    CHECK(without_secrets(many, secrets).size() == 800000);
+    for (int i = 0; i < 25000; ++i) many += "sk-12345 ";
+    CHECK(without_secrets(many, secrets).size() == 100000);
 }
 
 TEST_CASE("an excerpt shows no half of a secret where it is cut, and whole characters") {

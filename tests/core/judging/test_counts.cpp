@@ -423,7 +423,7 @@ TEST_CASE("the interval of counts is on one side of the limit where the verdict 
     for (const slo& s : kinds) {
         CAPTURE(str(s.text()));
         int seen[] = {0, 0, 0};
-        for (int trial = 0; trial < 250; ++trial) {
+        for (int trial = 0; trial < 60; ++trial) {
             CAPTURE(trial);
             const double typical = 0.001 * std::exp(5.5 * random.uniform());
             const int n = 60 + static_cast<int>(random.below(500));

@@ -16,18 +16,17 @@
 //     seeds --seed K                      this one alone, and what was drawn
 //                                         (lives: programs that are hindered)
 //     seeds --life K                      this one alone
+// It looks inside llmbench: live/implementation.cpp includes it behind the implementation.
+#pragma once
+
+#include "simulated/main.hpp"
+
 #include "simulated/drawn.hpp"
 #include "simulated/lives.hpp"
 #include "simulated/stamps.hpp"
 #include "simulated/sums.hpp"
 #include "simulated/tls.hpp"
 #include "simulated/verdicts.hpp"
-
-#include "core/base/bytes.hpp"
-#include "core/described/described.hpp"
-#include "core/judging/judge.hpp"
-#include "core/traffic/requests.hpp"
-#include "core/measured/alertness.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -38,9 +37,7 @@
 #include <map>
 #include <string>
 
-using namespace virtual_world;
-using llmbench::detail::vector;
-
+namespace virtual_world {
 namespace {
 
 void check_repeat(const drawn& d, const repeat& r, checked& c) {
@@ -208,7 +205,7 @@ int run_lives(std::uint64_t from, std::uint64_t to) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int seeds_main(int argc, char** argv) {
     std::map<std::string, std::uint64_t> asked;
     std::string golden;
     bool is_understood = argc % 2 == 1;
@@ -238,3 +235,5 @@ int main(int argc, char** argv) {
     }
     return code;
 }
+
+}  // namespace virtual_world
