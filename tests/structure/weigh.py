@@ -17,12 +17,12 @@ from pathlib import Path
 
 # A row that fell is written down at once, so that nothing takes its place. One that has to grow says why in its commit.
 WEIGHTS = {
-    "reach of effects/load/connection.hpp": 9690,
-    "reach of effects/targets/live_target.hpp": 14095,
-    "lines in functions of two modes or more": 5185,
-    "lines in functions of four modes or more": 1001,
-    "lines that name a hook": 105,
-    "parts that name a hook": 35,
+    "reach of effects/load/connection.hpp": 9700,
+    "reach of effects/targets/live_target.hpp": 14214,
+    "lines in functions of two modes or more": 4969,
+    "lines in functions of four modes or more": 838,
+    "lines that name a hook": 67,
+    "parts that name a hook": 28,
 }
 MODES = {
     "live baseline": r"\bpaired|\bpairs?\b|in_pairs|baseline(?!_file)|variant",
