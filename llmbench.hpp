@@ -33,7 +33,7 @@
 // scenario" (all options with their defaults), "results", "verbs and assertions". A file that
 // includes the header pays for that part alone.
 //
-// The implementation begins in line 2745 of llmbench.hpp. Part two is the pure core: parsing,
+// The implementation begins in line 2743 of llmbench.hpp. Part two is the pure core: parsing,
 // statistics, schedules, verdicts and reports as functions from values to values, which do no I/O
 // and know no clock. Part three holds the effects: clocks, sockets, processes, files. Both are
 // compiled in the one file that defines LLMBENCH_IMPLEMENT (or LLMBENCH_MAIN, which adds doctest's
@@ -239,14 +239,12 @@
 //   [E] gates inside doctest
 //   [E] the report and the result of a measured gate
 //   [E] the environment's settings for a gate
-//   [E] what a gate is compared with, if an earlier run measured it
 //   [E] the servers of a gate
 //   [E] looks at a load of both variants before its end
 //   [E] what the repeats so far decide
 //   [E] the progress of a repeat
 //   [E] one repeat
-//   [E] a slot: what is loaded at one time, from a server made ready to the measurements
-//   [E] which slots follow one another, and which of them count
+//   [E] slots: what is loaded at one time, and what follows
 //   [E] the repeats of a gate on its servers
 //   [E] one gate from its scenario to its result
 //   [E] a finished run with its requests
@@ -2742,7 +2740,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 36,131 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 36,120 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -5018,7 +5016,6 @@ class search_figures;
 class task_at_work;
 struct analysis;
 struct decision;
-struct failed_load;
 struct gate_report;
 struct kept_text;
 struct judging_parameters;
@@ -5035,6 +5032,8 @@ struct repeat_counts;
 struct repeat_facts;
 struct run_mode;
 struct settings;
+struct slot;
+struct slot_host;
 struct target_facts;
 struct variant_figures;
 struct workload_files;
@@ -5109,7 +5108,8 @@ struct extension {
     std::unique_ptr<task_at_work> (*begun)(const plan& p, std::size_t number, live_target& target,
                                            const load_state& load, int gate) = nullptr;
     /// Sends the same load again, with other words, and profiles the server.
-    std::shared_ptr<profile_report> (*profiled)(const failed_load& of) = nullptr;
+    std::shared_ptr<profile_report> (*profiled)(const slot_host& of, slot again,
+                                                vector<std::string>& notes) = nullptr;
     void (*new_profile)(std::shared_ptr<profile_report>& empty) = nullptr;  // to read fields into
 
     // ---- runs that are kept, and judge later ones
@@ -5185,30 +5185,15 @@ const extension& the_one_with(F* extension::*hook, const char* missing) {
         if (e->*hook) return *e;
     refuse({missing});
 }
-inline const extension& the_search() {
-    return the_one_with(&extension::check_search,
-                        "a load that is searched, and objectives on a capacity, need #include "
-                        "\"llmbench_capacity.hpp\" where LLMBENCH_MAIN is");
-}
 inline const extension& the_answers() {
     return the_one_with(&extension::mark_same,
                         "objectives on answers need #include \"llmbench_answers.hpp\" where "
-                        "LLMBENCH_MAIN is");
-}
-inline const extension& the_faults() {
-    return the_one_with(&extension::tasks_of,
-                        "beside and on_fail need #include \"llmbench_faults.hpp\" where "
                         "LLMBENCH_MAIN is");
 }
 inline const extension& the_past() {
     return the_one_with(&extension::new_judge,
                         "the result was held against a history, which llmbench_history.hpp "
                         "judges: include it after llmbench.hpp where LLMBENCH_MAIN is");
-}
-inline const extension& the_rehearsals() {
-    return the_one_with(&extension::rehearsal_of,
-                        "LLMBENCH_REHEARSE needs llmbench_simulated.hpp: include it after "
-                        "llmbench.hpp where LLMBENCH_MAIN is");
 }
 
 // ===== [C] random numbers ========================================================================
@@ -22478,6 +22463,12 @@ public:
     capacity_ends ends{};
 };
 
+inline const extension& the_search() {
+    return the_one_with(&extension::check_search,
+                        "a load that is searched, and objectives on a capacity, need #include "
+                        "\"llmbench_capacity.hpp\" where LLMBENCH_MAIN is");
+}
+
 inline bool is_of_capacity(const slo& s) { return is_capacity(s.statistic.metric); }
 
 /// Analyses a gate of one load or a search.
@@ -22868,9 +22859,10 @@ inline void check_slo(const slo& s, const slo_context& c) {
 // ===== [C] side tasks under a load, and profiles after it: an extension does them ================
 
 class live_target;
-class progress_meter;
 struct load_state;
 struct gate_report;
+struct slot;
+struct slot_host;
 
 /// A task while the load runs.
 class task_at_work {
@@ -22887,15 +22879,12 @@ public:
     virtual std::string text() const = 0;  // one sentence
     virtual void fields(field_visitor& v) = 0;
 };
-/// A gate that failed, and the server that it failed on.
-struct failed_load {
-    const plan& what;
-    live_target& server;
-    progress_meter& meter;
-    vector<std::string>& notes;
-    int gate = 1, number = 0;  // of the repeat that comes next
-    long long deadline_ns = 0;
-};
+
+inline const extension& the_faults() {
+    return the_one_with(&extension::tasks_of,
+                        "beside and on_fail need #include \"llmbench_faults.hpp\" where "
+                        "LLMBENCH_MAIN is");
+}
 
 inline vector<planned_task> planned_tasks(const scenario& s) {
     if (s.beside.empty() && !s.on_fail) return {};
@@ -36654,6 +36643,12 @@ public:
     virtual void mark(gate_report& g, const measurements& seen) const = 0;
 };
 
+inline const extension& the_rehearsals() {
+    return the_one_with(&extension::rehearsal_of,
+                        "LLMBENCH_REHEARSE needs llmbench_simulated.hpp: include it after "
+                        "llmbench.hpp where LLMBENCH_MAIN is");
+}
+
 /// What a run does with the measurements of a gate. An appended gate is judged.
 enum class run_kind : unsigned char {
     judge,
@@ -36735,13 +36730,27 @@ inline stored_gate stored_gate_of(const plan& p) {
     const std::string file = str(p.judged->stored.file);
     return read_stored_gate(file_content(file, stored_field(file)), file, p.name);
 }
+/// Finds a file that cannot be written before the load, not after it.
+inline void check_writable(const std::string& file) {
+    const std::filesystem::path path = file;
+    std::error_code ignored;
+    if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), ignored);
+    bool writable = !std::filesystem::is_directory(path, ignored) && path.has_filename();
+    if (writable) try {
+            drafted_files().add(path, "");  // a draft, removed with the others
+        } catch (const std::runtime_error&) {
+            writable = false;
+        }
+    if (!writable) refuse({"baseline is stored(\"", file, "\"): the file cannot be written"});
+}
 /// A stored baseline belongs to one gate: another one in the file would be lost. `written`: the
 /// gate of this program that wrote the file, "" if none.
-inline void check_own_baseline(const std::string& file, const std::string& gate,
-                               const std::string& written) {
+inline void check_own_baseline(const plan& p, const std::string& written) {
+    const std::string file = str(p.judged->stored.file);
+    check_writable(file);
     const auto refuse_for = [&](const std::string& other) {
         refuse({"baseline is stored(\"", file, "\"), which holds the gate \"",
-                printable(other, 200), "\": each gate writes a file of its own, give \"", gate,
+                printable(other, 200), "\": each gate writes a file of its own, give \"", p.name,
                 "\" another one or remove that file"});
     };
     if (!written.empty()) refuse_for(written);
@@ -36756,33 +36765,8 @@ inline void check_own_baseline(const std::string& file, const std::string& gate,
                 "lost: name another file"});
     for (const json_view& g : array_member(*root, "gates"))
         if (const std::string other(string_member(g, "name"));
-            unnumbered(other) != unnumbered(gate))
+            unnumbered(other) != unnumbered(p.name))
             refuse_for(other);
-}
-/// Finds a file that cannot be written before the load, not after it.
-inline void check_writable(const std::string& file) {
-    const std::filesystem::path path = file;
-    std::error_code ignored;
-    if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), ignored);
-    bool writable = !std::filesystem::is_directory(path, ignored) && path.has_filename();
-    if (writable) try {
-            drafted_files().add(path, "");  // a draft, removed with the others
-        } catch (const std::runtime_error&) {
-            writable = false;
-        }
-    if (!writable) refuse({"baseline is stored(\"", file, "\"): the file cannot be written"});
-}
-
-// ===== [E] what a gate is compared with, if an earlier run measured it ===========================
-
-/// Refuses a baseline that could not be written after the load.
-inline void check_own_file(const plan& p, const run_mode& mode) {
-    if (mode.kind != run_kind::write_baseline) return;
-    const std::string file = str(p.judged->stored.file);
-    check_writable(file);
-    check_own_baseline(file, p.name,
-                       session::of_this_program().with_reports(
-                           [&](program_reports& r) { return r.baseline_in(file); }));
 }
 /// Adds what an extension knows of earlier runs, and a stored baseline. Refuses one that is not
 /// comparable with this run.
@@ -37653,7 +37637,7 @@ inline void note_speed_at_once(const seconds_by_place& alone, repeat_data& d) {
     d.speed_error = std::sqrt(sample_variance(logs) / static_cast<double>(logs.size()));
 }
 
-// ===== [E] a slot: what is loaded at one time, from a server made ready to the measurements ======
+// ===== [E] slots: what is loaded at one time, and what follows ===================================
 
 /// What is loaded at one time: one variant, or both at once, the candidate first.
 struct slot {
@@ -37851,7 +37835,7 @@ inline slot_seen run_slot(const slot_host& host, const slot& s,
     return seen_of(s, variants, end.part(), alone, day_ahead_ns() - was_ahead_ns);
 }
 
-// ===== [E] which slots follow one another, and which of them count ===============================
+// ---- which slots follow one another
 
 /// Positions of repeats, pairs or rounds of a comparison; a probe has none. A repeat that is set
 /// aside is measured again in its position, because order and requests depend on it.
@@ -37930,7 +37914,10 @@ public:
           mode_(mode),
           servers_(servers),
           meter_(work_of(p_), progress, surroundings_of_program().style()) {
-        check_own_file(p_, mode);
+        if (mode.kind == run_kind::write_baseline)
+            check_own_baseline(p_, session::of_this_program().with_reports([&](auto& reports) {
+                return reports.baseline_in(str(judged_.stored.file));
+            }));
         static_cast<load_conditions&>(all_.seen) = load_conditions_of(p_);
         all_.seen.pairs_are_fresh = servers_.pairs_are_fresh();
         all_.seen.known = std::make_shared<known_results>();
@@ -37978,9 +37965,9 @@ public:
     measured_gate finished() {
         const analysis& found = verdicts_.so_far();
         if (judged_.on_fail && mode_.judges() && shows_a_miss(found.verdicts))
-            all_.profile = the_faults().profiled({p_, servers_.candidate(), meter_,
-                                                  all_.seen.notes, gate_, positions_.begin(),
-                                                  mode_.deadline_ns});
+            all_.profile = the_faults().profiled(
+                host_, {.number = positions_.begin(), .deadline_ns = mode_.deadline_ns},
+                all_.seen.notes);
         if (mode_.kind == run_kind::write_baseline)
             all_.found.by_client = error_of_baseline(all_.seen, all_.judged_by);
         meter_.end();

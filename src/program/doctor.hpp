@@ -62,6 +62,17 @@ inline long long deadline_of_doctor() {
     const double budget_s = settings_of(environment).time_budget_s;
     return budget_s > 0 ? program_began_ns + ns_of(budget_s) : 0;
 }
+/// One load; none if that time ended before it did.
+inline std::optional<repeat_data> measured_load(const scenario& s, live_target& target,
+                                                long long deadline_ns) {
+    const plan p = planned(s, 1);
+    const slot_host host{.what = p, .candidate = target};
+    const slot load{.is_kept = false, .deadline_ns = deadline_ns};
+    if (!make_ready(host, load)) return {};
+    slot_seen seen = run_slot(host, load);
+    if (!seen.is_whole) return {};
+    return std::move(seen.repeats[0]);
+}
 /// One event of each stream every 50 ms, the first after 20 to 70 ms. None if the time ended before.
 inline std::optional<own_error> measured_error(long long streams, long long threads,
                                                long long deadline_ns) {
@@ -82,18 +93,15 @@ inline std::optional<own_error> measured_error(long long streams, long long thre
     own_error e{.streams = streams, .threads = threads};
     live_target target(s.target, run_variant::candidate);
     target.bring_up();
-    const plan p = planned(s, 1);
-    slot_seen seen = run_slot({.what = p, .candidate = target},
-                              {.is_kept = false, .deadline_ns = deadline_ns});
+    const std::optional<repeat_data> d = measured_load(s, target, deadline_ns);
     server.stop();
-    if (!seen.is_whole) return {};
-    const repeat_data d = std::move(seen.repeats[0]);
+    if (!d) return {};
     const served_since served = server.take();
     std::string log = printed("{\"schema\":\"%s\",\"server\":\"doctor\"}\n", truth_schema);
     for (const served_request& r : served.requests) log += truth_line(r);
     const true_requests truth = read_truth(log, "doctor");
     measured_requests measured;
-    add_repeats(measured, {d});
+    add_repeats(measured, {*d});
     const matched_requests m = matched_by_id(measured.requests, truth);
     for (const error_row& row : rows_for(measured)) {
         const error_figures f = errors_of(row, m);
@@ -106,7 +114,7 @@ inline std::optional<own_error> measured_error(long long streams, long long thre
         if (row.name == "itl") e.itl_p99_s = f.at(0.99);
     }
     e.server_late_p99_s = served.late.late.quantile(0.99);
-    e.has_stamps = is_mostly_stamped(d.stamped_reads, d.reads);
+    e.has_stamps = is_mostly_stamped(d->stamped_reads, d->reads);
     return e;
 }
 
@@ -274,15 +282,11 @@ inline long long gentle_users(const endpoint& server) {
                          .warmup = n,
                          .duration = time_span::from_seconds(5),
                          .repeats = 1};
-        const plan p = planned(s, 1);
-        const slot_host host{.what = p, .candidate = target};
-        const slot load{.is_kept = false, .deadline_ns = deadline_ns};
-        if (!make_ready(host, load)) break;
-        const slot_seen seen = run_slot(host, load);
-        if (!seen.is_whole) break;
+        const std::optional<repeat_data> d = measured_load(s, target, deadline_ns);
+        if (!d) break;
         vector<double> ttft;
         bool has_failed = false;
-        for (const record& r : seen.repeats[0].records) {
+        for (const record& r : d->records) {
             if (r.status != request_status::ok) has_failed = true;
             else ttft.push_back(static_cast<double>(r.first_token_ns - r.scheduled_ns) * 1e-9);
         }

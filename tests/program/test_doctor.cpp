@@ -69,3 +69,7 @@ TEST_CASE("what is right beyond a wrong number of streams is not counted") {
     CHECK(right_streams({right(1, 1), right(32, 1), wrong(1000, 1), right(1000, 2)}) == 1000);
     CHECK(right_streams({right(1, 1), right(32, 1), wrong(1000, 1), wrong(1000, 2)}) == 32);
 }
+
+TEST_CASE("a load that the time budget has cut off says nothing of the client") {
+    CHECK_FALSE(measured_error(2, 1, now_ns() - 1).has_value());
+}

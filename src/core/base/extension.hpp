@@ -33,7 +33,6 @@ class search_figures;
 class task_at_work;
 struct analysis;
 struct decision;
-struct failed_load;
 struct gate_report;
 struct kept_text;
 struct judging_parameters;
@@ -50,6 +49,8 @@ struct repeat_counts;
 struct repeat_facts;
 struct run_mode;
 struct settings;
+struct slot;
+struct slot_host;
 struct target_facts;
 struct variant_figures;
 struct workload_files;
@@ -124,7 +125,8 @@ struct extension {
     std::unique_ptr<task_at_work> (*begun)(const plan& p, std::size_t number, live_target& target,
                                            const load_state& load, int gate) = nullptr;
     /// Sends the same load again, with other words, and profiles the server.
-    std::shared_ptr<profile_report> (*profiled)(const failed_load& of) = nullptr;
+    std::shared_ptr<profile_report> (*profiled)(const slot_host& of, slot again,
+                                                vector<std::string>& notes) = nullptr;
     void (*new_profile)(std::shared_ptr<profile_report>& empty) = nullptr;  // to read fields into
 
     // ---- runs that are kept, and judge later ones

@@ -20,9 +20,10 @@ inline namespace v1 {
 namespace detail {
 
 class live_target;
-class progress_meter;
 struct load_state;
 struct gate_report;
+struct slot;
+struct slot_host;
 
 /// A task while the load runs.
 class task_at_work {
@@ -38,15 +39,6 @@ public:
     virtual ~profile_report() = default;
     virtual std::string text() const = 0;  // one sentence
     virtual void fields(field_visitor& v) = 0;
-};
-/// A gate that failed, and the server that it failed on.
-struct failed_load {
-    const plan& what;
-    live_target& server;
-    progress_meter& meter;
-    vector<std::string>& notes;
-    int gate = 1, number = 0;  // of the repeat that comes next
-    long long deadline_ns = 0;
 };
 
 inline const extension& the_faults() {

@@ -26,14 +26,12 @@
 #include "effects/system/sharing.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/targets/live_target.hpp"
-#include "effects/gates/earlier_runs.hpp"
 #include "effects/gates/gate_servers.hpp"
 #include "effects/gates/gate_verdicts.hpp"
 #include "effects/gates/progress_meter.hpp"
 #include "effects/gates/run_mode.hpp"
 #include "effects/gates/session.hpp"
 #include "effects/gates/slot.hpp"
-#include "effects/gates/slots.hpp"
 
 #include <algorithm>  // max
 #include <cmath>  // isnan
@@ -56,7 +54,10 @@ public:
           mode_(mode),
           servers_(servers),
           meter_(work_of(p_), progress, surroundings_of_program().style()) {
-        check_own_file(p_, mode);
+        if (mode.kind == run_kind::write_baseline)
+            check_own_baseline(p_, session::of_this_program().with_reports([&](auto& reports) {
+                return reports.baseline_in(str(judged_.stored.file));
+            }));
         static_cast<load_conditions&>(all_.seen) = load_conditions_of(p_);
         all_.seen.pairs_are_fresh = servers_.pairs_are_fresh();
         all_.seen.known = std::make_shared<known_results>();
@@ -104,9 +105,9 @@ public:
     measured_gate finished() {
         const analysis& found = verdicts_.so_far();
         if (judged_.on_fail && mode_.judges() && shows_a_miss(found.verdicts))
-            all_.profile = the_faults().profiled({p_, servers_.candidate(), meter_,
-                                                  all_.seen.notes, gate_, positions_.begin(),
-                                                  mode_.deadline_ns});
+            all_.profile = the_faults().profiled(
+                host_, {.number = positions_.begin(), .deadline_ns = mode_.deadline_ns},
+                all_.seen.notes);
         if (mode_.kind == run_kind::write_baseline)
             all_.found.by_client = error_of_baseline(all_.seen, all_.judged_by);
         meter_.end();

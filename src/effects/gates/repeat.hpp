@@ -32,7 +32,6 @@
 
 #include <algorithm>  // max, min, minmax_element
 #include <cmath>  // exp, log, sqrt
-#include <deque>
 #include <limits>
 #include <map>
 #include <string>

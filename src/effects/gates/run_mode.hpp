@@ -11,12 +11,16 @@
 #include "core/traffic/plan.hpp"
 #include "core/planning/plan.hpp"
 #include "core/traffic/requests.hpp"
+#include "core/planning/target_facts.hpp"
 #include "core/stored/calibration.hpp"
 #include "core/stored/stored.hpp"
 #include "core/reports/gate_report.hpp"
+#include "core/bodies/result_data.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/files.hpp"
 #include "effects/system/settings.hpp"
+#include "effects/system/sharing.hpp"
+#include "effects/targets/live_target.hpp"
 
 #include <cstddef>  // size_t
 #include <filesystem>  // error_code
@@ -132,13 +136,27 @@ inline stored_gate stored_gate_of(const plan& p) {
     const std::string file = str(p.judged->stored.file);
     return read_stored_gate(file_content(file, stored_field(file)), file, p.name);
 }
+/// Finds a file that cannot be written before the load, not after it.
+inline void check_writable(const std::string& file) {
+    const std::filesystem::path path = file;
+    std::error_code ignored;
+    if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), ignored);
+    bool writable = !std::filesystem::is_directory(path, ignored) && path.has_filename();
+    if (writable) try {
+            drafted_files().add(path, "");  // a draft, removed with the others
+        } catch (const std::runtime_error&) {
+            writable = false;
+        }
+    if (!writable) refuse({"baseline is stored(\"", file, "\"): the file cannot be written"});
+}
 /// A stored baseline belongs to one gate: another one in the file would be lost. `written`: the
 /// gate of this program that wrote the file, "" if none.
-inline void check_own_baseline(const std::string& file, const std::string& gate,
-                               const std::string& written) {
+inline void check_own_baseline(const plan& p, const std::string& written) {
+    const std::string file = str(p.judged->stored.file);
+    check_writable(file);
     const auto refuse_for = [&](const std::string& other) {
         refuse({"baseline is stored(\"", file, "\"), which holds the gate \"",
-                printable(other, 200), "\": each gate writes a file of its own, give \"", gate,
+                printable(other, 200), "\": each gate writes a file of its own, give \"", p.name,
                 "\" another one or remove that file"});
     };
     if (!written.empty()) refuse_for(written);
@@ -153,21 +171,26 @@ inline void check_own_baseline(const std::string& file, const std::string& gate,
                 "lost: name another file"});
     for (const json_view& g : array_member(*root, "gates"))
         if (const std::string other(string_member(g, "name"));
-            unnumbered(other) != unnumbered(gate))
+            unnumbered(other) != unnumbered(p.name))
             refuse_for(other);
 }
-/// Finds a file that cannot be written before the load, not after it.
-inline void check_writable(const std::string& file) {
-    const std::filesystem::path path = file;
-    std::error_code ignored;
-    if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), ignored);
-    bool writable = !std::filesystem::is_directory(path, ignored) && path.has_filename();
-    if (writable) try {
-            drafted_files().add(path, "");  // a draft, removed with the others
-        } catch (const std::runtime_error&) {
-            writable = false;
-        }
-    if (!writable) refuse({"baseline is stored(\"", file, "\"): the file cannot be written"});
+/// Adds what an extension knows of earlier runs, and a stored baseline. Refuses one that is not
+/// comparable with this run.
+inline void add_earlier_runs(measured_gate& m, const live_target& candidate,
+                             const run_mode& mode) {
+    const plan& p = m.what;
+    const bool judges = rank_of_program() == 0;
+    if (const extension* const by = mode.past_of(p); by && judges) {
+        m.past = by->past_of(p, candidate, m.target, mode);
+        m.judged_by.past = m.past->judge();
+    }
+    if (!p.judged->has_stored_baseline) return;
+    const std::string file = str(p.judged->stored.file);
+    m.baseline.kind = target_kind::stored;
+    m.baseline.url = file;
+    if (mode.kind == run_kind::write_baseline) return;
+    if (!mode.model) check_comparable(mode.stored, file, p, m.target);
+    m.judged_by.stored = {file, p.judged->stored.day_to_day.value, mode.stored.statistics};
 }
 
 }  // namespace detail

@@ -20,7 +20,6 @@
 #include "effects/gates/execution.hpp"
 #include "effects/gates/gate_run.hpp"
 #include "effects/gates/slot.hpp"
-#include "effects/gates/slots.hpp"
 #include "effects/system/clock.hpp"
 #include "extensions/capacity/api.hpp"
 #include "extensions/capacity/core/found.hpp"

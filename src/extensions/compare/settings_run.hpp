@@ -31,7 +31,6 @@
 #include "effects/gates/progress_meter.hpp"
 #include "effects/gates/gate_servers.hpp"
 #include "effects/gates/slot.hpp"
-#include "effects/gates/slots.hpp"
 #include "extensions/compare/core/settings.hpp"
 
 #include <algorithm>  // max

@@ -29,43 +29,41 @@
 #include <memory>  // make_shared, make_unique
 #include <stdexcept>  // runtime_error
 #include <string>
+#include <utility>  // move
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
 /// The same load again, with other words; its measurements are not used.
-inline taken_profile profile_of_failure(const failed_load& of) {
-    const plan& p = of.what;
-    const profile& how = *p.judged->on_fail;
+inline taken_profile profile_of_failure(const slot_host& of, slot again,
+                                        vector<std::string>& notes) {
+    const profile& how = *of.what.judged->on_fail;
     const double lasts_s = how.duration.seconds();
-    of.meter.say("  failed: its server is asked for a profile of " + time_text(lasts_s) +
-                 " of the same load\n");
-    profiler by(how, of.server, of.gate);
-    plan again = profiled(p);
-    again.shard = {};  // rank 0 sends all of it
-    const slot_host host{.what = again,
-                         .candidate = of.server,
+    of.meter->say("  failed: its server is asked for a profile of " + time_text(lasts_s) +
+                  " of the same load\n");
+    profiler by(how, of.candidate, of.gate);
+    plan what = profiled(of.what);
+    what.shard = {};  // rank 0 sends all of it
+    const slot_host host{.what = what,
+                         .candidate = of.candidate,
                          .gate = of.gate,
-                         .meter = &of.meter,
+                         .meter = of.meter,
                          .show = answers_shown::none};
-    slot its{.number = of.number,
-             .name = "profile",
-             .is_kept = false,
-             .deadline_ns = of.deadline_ns};
+    again.name = "profile";
+    again.is_kept = false;
     try {
-        make_ready(host, its);
+        make_ready(host, again);
     } catch (const std::runtime_error& e) {
-        of.notes.push_back(std::string("the profile is of a server as it was left: ") +
-                           reason_in(e));
+        notes.push_back(std::string("the profile is of a server as it was left: ") + reason_in(e));
     }
     taken_profile t =
-        profile_under_load(by, lasts_s, of.deadline_ns, [&](long long until_ns) {
-            its.deadline_ns = until_ns;
-            return run_slot(host, its).repeats[0].records.size();
+        profile_under_load(by, lasts_s, again.deadline_ns, [&](long long until_ns) {
+            again.deadline_ns = until_ns;
+            return run_slot(host, again).repeats[0].records.size();
         });
-    if (t.goes_on && !of.server.is_process())
-        unended_profiles().push_back({of.server.facts().url, p.name, how});
+    if (t.goes_on && !of.candidate.is_process())
+        unended_profiles().push_back({of.candidate.facts().url, of.what.name, how});
     return t;
 }
 
@@ -83,8 +81,9 @@ inline std::unique_ptr<task_at_work> begun_task(const plan& p, std::size_t numbe
                                                 int gate) {
     return std::make_unique<task_under_load>(p, number, target, load, gate);
 }
-inline std::shared_ptr<profile_report> profile_of(const failed_load& of) {
-    return std::make_shared<taken_profile>(profile_of_failure(of));
+inline std::shared_ptr<profile_report> profile_of(const slot_host& of, slot again,
+                                                  vector<std::string>& notes) {
+    return std::make_shared<taken_profile>(profile_of_failure(of, std::move(again), notes));
 }
 inline void make_profile(std::shared_ptr<profile_report>& empty) {
     empty = std::make_shared<taken_profile>();
