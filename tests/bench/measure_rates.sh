@@ -5,7 +5,7 @@
 # measured again without --again. TRIALS=600 measures that many trials a cell instead. Studies with a bound
 # that is not met are named at the end, with these bounds: look at them. At nice 19, about an hour of CPU time.
 set -euo pipefail
-# name, then the options of `error_rates`
+# name, then the options of `llmbench_rates`
 all="
 precision           precision --trials 600 --seed 77
 pair-fresh          pair --only fresh --trials 600 --seed 77
@@ -45,7 +45,7 @@ done
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 build=${LLMBENCH_BENCH_DIR:-build/bench}
 cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DLLMBENCH_BUILD_BENCH=ON
-cmake --build "$build" --target error_rates
+cmake --build "$build" --target llmbench_rates
 missed=()
 for study in "${studies[@]}"; do
     file=$folder/$study.txt
@@ -56,7 +56,7 @@ for study in "${studies[@]}"; do
         if [[ ${TRIALS:-} ]]; then options+=(--trials "$TRIALS"); fi
         echo "$study: $file"
         status=0
-        nice -n 19 "$build/tests/error_rates" "${options[@]}" > "$file.part" || status=$?
+        nice -n 19 "$build/tests/llmbench_rates" "${options[@]}" > "$file.part" || status=$?
         if ((status > 1)); then
             echo "$study ended with $status: $file.part" >&2
             exit "$status"

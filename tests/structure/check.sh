@@ -244,7 +244,7 @@ constants_that_moved() {
         'README.md does not say, as the constants in src/ do: 40 s a repeat for the gate at the top, 80 to 360 s in all' \
         'guides/running.md does not say, as the constants in src/ do: | a gate | 2 to 5; up to 9 where' \
         'tests/README.md does not say, as the constants in src/ do: leaves the verdict open after five, a gate goes on to nine' \
-        'tests/structure/measured_with.txt: the rates were measured with other constants than those of core/judging. Run `error_rates` verdict, precision, pair, count, answer, label again, publish what they give, and write this line:')
+        'tests/structure/measured_with.txt: the rates were measured with other constants than those of core/judging. Run `llmbench_rates` verdict, precision, pair, count, answer, label again, publish what they give, and write this line:')
 }
 # A connection that knows the plan of a gate, and hooks of extensions.
 weights_that_grew() {

@@ -163,7 +163,7 @@ def main(top):
         line = line_of(top, where)
         if line not in published:
             print(f"{MEASURED}: the rates were measured with other constants than those of {where}. Run "
-                  f"`error_rates` {programs} again, publish what they give, and write this line:\n{line}")
+                  f"`llmbench_rates` {programs} again, publish what they give, and write this line:\n{line}")
             bad += 1
     for fault in faults_of_findings(top):
         print(fault)

@@ -1,17 +1,12 @@
 // How often a verdict against a baseline is wrong on a machine that is not quiet: pairs of a server
 // with itself whose noise is larger than is believed, whose machine shifts its level within and
 // between them, or whose two processes differ for several pairs in a row. The shipped verdict
-// functions judge them as a gate does, with the pairs that it would measure; beside them the belief
-// about a quiet machine alone.
-#include "core/judging/judge.hpp"
-#include "core/planning/planning.hpp"
-
-#include "../support/sample_measurements.hpp"
-#include "support/rates.hpp"
+// functions judge them as a gate does, with the pairs that it would measure.
+#include "gate_repeats.hpp"
+#include "rates.hpp"
 
 using namespace llmbench;
 using namespace rates;
-using sample_measurements::measurement;
 
 namespace {
 
@@ -143,133 +138,71 @@ slo at_most(double factor) {
 }
 
 /// As a gate does: up to eight pairs, and up to twelve where it is asked for them.
-void add_gate(tally& t, const vector<double>& ratios, const slo& s, bool are_fresh = false) {
-    static const auto rule = rule_of({}, first_pair_analysis, last_pair_analysis, 1);
-    measurement m;
-    m.rule = rule;
-    m.pairs_are_fresh = are_fresh;
-    const auto measure_to = [&](int pairs) {
-        for (std::size_t i = m.candidate.size(); i < static_cast<std::size_t>(pairs); ++i) {
-            m.candidate.push_back(run_with_ttft(ratios[i]));
-            m.baseline.push_back(run_with_ttft(1));
-        }
-        return sample_measurements::judge_values(m, s);
-    };
-    slo_verdict v = measure_to(last_pair_analysis);
-    if (asks_for_more(m, m, v)) v = measure_to(last_noisy_pair_analysis);
-    t.add(v.outcome, v.repeats);
+slo_verdict verdict_of_gate(const vector<double>& ratios, const slo& s, bool are_fresh = false) {
+    measurement empty;
+    empty.pairs_are_fresh = are_fresh;
+    gate_repeats pairs(empty, true);
+    for (const double ratio : ratios) pairs.add(run_with_ttft(1), run_with_ttft(ratio));
+    return pairs.judged_by(sample_measurements::judge_values, s);
 }
-/// By what is believed of a quiet machine, up to eight pairs.
-void add_belief(tally& t, const vector<double>& ratios, const slo& s) {
-    vector<double> distances;
-    const interim_analysis v = judged_in_turn(
-        first_pair_analysis, last_pair_analysis,
-        [&] { distances.push_back(std::log(ratios[distances.size()] / s.factor)); },
-        [&] { return analysis_of(distances, prior_sd * std::sqrt(2.0)); });
-    t.add(v.outcome, static_cast<long long>(distances.size()));
-}
-
 // ---- rates --------------------------------------------------------------------------------------
 
 /// True ratio over the limit.
 constexpr std::array<double, 4> ratios_to_limit = {1, 1 / 1.10, 1 / 1.05, 1.10};
 enum place : std::size_t { at_limit, under_110, under_105, over_110 };
 
-struct row {
-    std::array<tally, ratios_to_limit.size()> belief{}, gate{};
-    void operator+=(const row& o) {
-        for (std::size_t i = 0; i < gate.size(); ++i) {
-            belief[i] += o.belief[i];
-            gate[i] += o.gate[i];
-        }
-    }
-};
-
-row rates_of(const machine& m, long long trials) {
-    return over_trials<row>(trials, [&](row& sum, std::uint64_t trial) {
+sums rates_of(const machine& m, const study_run& by) {
+    return by.over([&](sums& sum, std::uint64_t trial) {
         generator random(mixed(trial), 77);
         const vector<double> ratios = ratios_of(m, last_noisy_pair_analysis, random);
-        for (std::size_t k = 0; k < ratios_to_limit.size(); ++k) {
-            // The servers are equal: the limit moves instead of the truth.
-            const slo s = at_most(1 / ratios_to_limit[k]);
-            add_belief(sum.belief[k], ratios, s);
-            add_gate(sum.gate[k], ratios, s);
-        }
+        // The servers are equal: the limit moves instead of the truth.
+        for (std::size_t k = 0; k < ratios_to_limit.size(); ++k)
+            sum.at(k).add(verdict_of_gate(ratios, at_most(1 / ratios_to_limit[k])));
     });
 }
 
-/// Gates of fresh pairs and, beside them, of the same pairs between two restarts.
-constexpr std::array<double, 5> fresh_ratios = {1 / 1.02, 1, 1.02, 1.04, 1.10};
-struct fresh_row {
-    std::array<std::array<tally, fresh_ratios.size()>, 2> of{};
-    void operator+=(const fresh_row& o) {
-        for (std::size_t way = 0; way < of.size(); ++way)
-            for (std::size_t i = 0; i < fresh_ratios.size(); ++i) of[way][i] += o.of[way][i];
-    }
-};
-fresh_row rates_of_fresh_pairs(const machine& m, const options& o) {
-    return over_trials<fresh_row>(o.trials, [&](fresh_row& sum, std::uint64_t trial) {
-        generator random(mixed(mixed(o.seed) + trial), 78);
-        const vector<double> ratios = ratios_of(m, last_noisy_pair_analysis, random);
-        for (const std::size_t way : {0u, 1u})
-            for (std::size_t i = 0; i < fresh_ratios.size(); ++i)
-                add_gate(sum.of[way][i], ratios, at_most(1 / fresh_ratios[i]), way == 1);
-    });
-}
-void print_fresh_pairs(const options& o, bounds& must) {
-    std::printf("\n");
-    print_head("fresh pairs", {"2 % under the limit", "at the limit", "2 % over", "4 % over",
-                               "10 % over"});
-    for (const machine& m : machines_of_fresh_pairs()) {
-        const fresh_row r = rates_of_fresh_pairs(m, o);
-        for (const std::size_t way : {0u, 1u}) {
-            vector<std::string> columns;
-            for (const tally& t : r.of[way])
-                columns.push_back(fractions(t) + printed(", %.1f", t.repeats_taken()));
-            print_row(m.name + (way == 1 ? ", **restarted**" : ""), columns);
-        }
-        const tally& limit = r.of[1][1];
-        must.valid(m.name, limit);
-        if (m.is_promised) {
-            must.at_most(m.name + ", fresh, passes at the limit", limit.passed(), 0.05);
-            must.at_most(m.name + ", fresh, fails at the limit", limit.failed(), 0.01);
-        }
-        if (m.name == "run noise of 0.1 %")
-            must.at_least(m.name + ", fresh, 2 % under", r.of[1][0].passed(), 0.99);
-    }
+void lasting_part(study_run& by) {
+    by.table("two equal servers", {"at the limit", "<= 1.10, same", "<= 1.05, same", "10 % beyond", "pairs"},
+             printed("Pass/fail/inconclusive in %%; %lld trials. Pairs: unchanged at 1.10, and at the limit.\n\n",
+                     by.trials));
+    for (const machine& m : machines())
+        by.row(m.name, [&] {
+            sums r = rates_of(m, by);
+            const tally same = r.at(under_110), limit = r.at(at_limit);
+            by.must.valid(m.name, limit);
+            if (m.is_promised) by.must.at_limit(m.name, limit);
+            if (m.name == "run noise of 1 %")
+                by.must.at_least(m.name + ", same", same.repeats_taken() < 4.1 ? same.passed() : 0, 0.999);
+
+            columns all = fractions_of(r, 0, ratios_to_limit.size());
+            all.push_back(printed("%.1f / %.1f", same.repeats_taken(), limit.repeats_taken()));
+            return all;
+        });
 }
 
-bool study_of_pairs(const options& o) {
-    bounds must(o.trials);
-    if (o.does("fresh")) print_fresh_pairs(o, must);
-    if (!o.does("lasting")) return must.met();
-    std::printf(
-        "Pass/fail/inconclusive in %%; %lld trials. \"By belief\": what is believed of a "
-        "quiet machine alone,\nup to eight pairs. Pairs: unchanged at 1.10, by belief and "
-        "by the rule, and the rule at the limit.\n\n",
-        o.trials);
-    print_head("two equal servers",
-               {"at the limit, by belief", "at the limit", "<= 1.10, same", "<= 1.05, same",
-                "10 % beyond", "<= 1.10, same, by belief", "pairs"});
-    for (const machine& m : machines()) {
-        const row r = rates_of(m, o.trials);
-        vector<std::string> columns = {fractions(r.belief[at_limit])};
-        for (const tally& t : r.gate) columns.push_back(fractions(t));
-        columns.push_back(fractions(r.belief[under_110]));
-        const tally &same = r.gate[under_110], &limit = r.gate[at_limit];
-        columns.push_back(printed("%.1f / %.1f / %.1f", r.belief[under_110].repeats_taken(),
-                                  same.repeats_taken(), limit.repeats_taken()));
-        print_row(m.name, columns);
-        must.valid(m.name, limit);
-        if (m.is_promised) {
-            must.at_most(m.name + ", passes at the limit", limit.passed(), 0.05);
-            must.at_most(m.name + ", fails at the limit", limit.failed(), 0.01);
-        }
-        if (m.name == "run noise of 1 %")
-            must.at_least(m.name + ", same", same.repeats_taken() < 4.1 ? same.passed() : 0, 0.999);
-    }
-    return must.met();
+/// Gates of pairs between two restarts and, beside them, of the same pairs, fresh.
+void fresh_part(study_run& by) {
+    constexpr std::array<double, 5> ratios = {1 / 1.02, 1, 1.02, 1.04, 1.10};
+    by.table("fresh pairs", {"2 % under the limit", "at the limit", "2 % over", "4 % over", "10 % over"});
+    for (const machine& m : machines_of_fresh_pairs())
+        for (const bool are_fresh : {false, true})
+            by.row(m.name + (are_fresh ? ", **restarted**" : ""), [&] {
+                sums r = by.over([&](sums& sum, std::uint64_t trial) {
+                    generator random = by.random(trial, 78);
+                    const vector<double> of = ratios_of(m, last_noisy_pair_analysis, random);
+                    for (std::size_t i = 0; i < ratios.size(); ++i)
+                        sum.at(i).add(verdict_of_gate(of, at_most(1 / ratios[i]), are_fresh));
+                });
+                if (are_fresh) {
+                    by.must.valid(m.name, r.at(1));
+                    if (m.is_promised) by.must.at_limit(m.name + ", fresh", r.at(1));
+                    if (m.name == "run noise of 0.1 %")
+                        by.must.at_least(m.name + ", fresh, 2 % under", r.at(0).passed(), 0.99);
+                }
+                return fractions_of(r, 0, ratios.size(), ", %.1f");
+            });
 }
-const registered pairs({"pair", 4000, 100, {"fresh", "lasting"}, study_of_pairs});
+
+const registered pairs({"pair", 4000, 100, {{"fresh", fresh_part}, {"lasting", lasting_part}}});
 
 }  // namespace

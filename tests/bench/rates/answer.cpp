@@ -3,9 +3,9 @@
 // baseline` over pairs. Made-up repeats whose truth is known, judged as a gate does it: after each
 // repeat from the second to the fifth, each pair from the fourth to the eighth.
 #include "core/judging/judge.hpp"
-
-#include "support/rates.hpp"
 #include "extensions/answers/api.hpp"
+
+#include "rates.hpp"
 
 using namespace llmbench;
 using namespace rates;
@@ -64,26 +64,18 @@ repeat_data repeat_of(const chances& c, const trouble& t, generator& random) {
     return d;
 }
 
-/// Beside the gate's verdicts: the pooled counts alone, and one run against the limit.
-struct beside : tally {
-    tally pooled{};
-    long long one_red = 0;
-    using tally::add;
-    void operator+=(const beside& o) {
-        tally::operator+=(o);
-        pooled += o.pooled;
-        one_red += o.one_red;
-    }
-};
+/// The gate's verdicts, beside them those by the pooled counts alone, and one run against the limit.
+enum way : std::size_t { the_rule, pooled };
+constexpr std::size_t one_run_red = 0;  // of the numbers
 
-beside judged_often(const options& o, const question_set& q, double limit, const trouble& t = {}) {
+sums judged_often(const study_run& by, const question_set& q, double limit, const trouble& t = {}) {
     const slo s = accuracy >= fraction(limit);
     const count_levels at = count_levels_of(s, judging_parameters{}.rule);
-    return over_trials<beside>(o.trials, [&](beside& sums, std::uint64_t trial) {
-        generator random = random_of(o.seed, trial);
+    return by.over([&](sums& sum, std::uint64_t trial) {
+        generator random = by.random(trial);
         const chances c = drawn(q, random);
         measurements e;
-        verdict pooled = verdict::inconclusive, shown = verdict::inconclusive;
+        verdict by_counts = verdict::inconclusive, shown = verdict::inconclusive;
         std::size_t taken = last_analysis;
         double k = 0, n = 0;
         for (int i = 0; i < last_analysis; ++i) {
@@ -92,28 +84,28 @@ beside judged_often(const options& o, const question_set& q, double limit, const
                 k += !*r.right;
                 ++n;
             }
-            if (i == 0) sums.one_red += 1 - k / n < limit;
+            if (i == 0) sum.number(one_run_red) += 1 - k / n < limit;
             if (i + 1 < first_analysis) continue;
-            if (pooled == verdict::inconclusive)
-                pooled = clopper_pearson_upper(k, n, at.pass) <= 1 - limit  ? verdict::pass
-                         : clopper_pearson_lower(k, n, at.fail) > 1 - limit ? verdict::fail
-                                                                            : pooled;
+            if (by_counts == verdict::inconclusive)
+                by_counts = clopper_pearson_upper(k, n, at.pass) <= 1 - limit  ? verdict::pass
+                            : clopper_pearson_lower(k, n, at.fail) > 1 - limit ? verdict::fail
+                                                                               : by_counts;
             if (shown != verdict::inconclusive) continue;
             shown = decision_without_client(e, judging_parameters{}, validity_checks{}, s, sought::first).outcome;
             if (shown != verdict::inconclusive) taken = e.candidate.size();
         }
-        sums.pooled.add(pooled, last_analysis);
-        sums.add(shown, static_cast<long long>(taken));
+        sum.at(pooled).add(by_counts, last_analysis);
+        sum.at(the_rule).add(shown, static_cast<long long>(taken));
     });
 }
 /// Pairs of the same questions, the candidate's right less often by this part.
-tally judged_pairs(const options& o, const question_set& q, double loss) {
+tally judged_pairs(const study_run& run, const question_set& q, double loss) {
     const slo s = accuracy >= 0.98 * baseline;
     judging_parameters by;
     by.slos = {s};
     by.rule = rule_of({}, first_pair_analysis, last_pair_analysis, 1);
-    return over_trials<tally>(o.trials, [&](tally& sum, std::uint64_t trial) {
-        generator random = random_of(o.seed, trial);
+    return over_trials<tally>(run.trials, [&](tally& sum, std::uint64_t trial) {
+        generator random = run.random(trial);
         const chances base = drawn(q, random);
         chances worse = base;  // lost for good, as by a model of fewer bits: those do not flip
         double left = 0;
@@ -135,80 +127,88 @@ tally judged_pairs(const options& o, const question_set& q, double loss) {
     });
 }
 
-void tables_part(const options& o, bounds& must) {
-    const auto table = [&](const question_set& q, double limit, const vector<double>& truths) {
-        std::printf("\n### %d questions, limit %.4g %%, flips %.4g %%\n\n", q.n, limit * 100,
-                    q.flips * 100);
-        print_head("true accuracy", {"one run red", "pooled alone", "the rule", "repeats"});
-        for (const double truth : truths) {
+void table_of(study_run& by, const question_set& q, double limit, const vector<double>& truths) {
+    by.table("true accuracy", {"one run red", "pooled alone", "the rule", "repeats"},
+             printed("\n### %d questions, limit %.4g %%, flips %.4g %%\n\n", q.n, limit * 100, q.flips * 100));
+    for (const double truth : truths)
+        by.row(printed("%.4g", truth * 100), [&] {
             question_set one = q;
             one.accuracy = truth;
-            const beside t = judged_often(o, one, limit);
-            print_row(printed("%.4g", truth * 100),
-                      {percent(static_cast<double>(t.one_red) / t.trials()), fractions(t.pooled),
-                       fractions(t), printed("%.1f", t.repeats_taken())});
-            must.valid("accuracy", t);
-            if (truth <= limit) must.at_most("a pass below the limit", t.passed(), 0.05);
-            if (truth >= limit) must.at_most("a fail above the limit", t.failed(), 0.01);
-        }
-    };
-    table({200, 0.85, 0.135}, 0.85, {0.83, 0.84, 0.85, 0.86, 0.87});
-    table({1319, 0.935, 0.68}, 0.935, {0.925, 0.93, 0.935, 0.9443});
+            sums s = judged_often(by, one, limit);
+            const tally &t = s.at(the_rule), &beside = s.at(pooled);
+            by.must.valid("accuracy", t);
+            if (truth <= limit) by.must.at_most("a pass below the limit", t.passed(), 0.05);
+            if (truth >= limit) by.must.at_most("a fail above the limit", t.failed(), 0.01);
+            return columns{percent(s.number(one_run_red) / t.trials()), fractions(beside), fractions(t),
+                           printed("%.1f", t.repeats_taken())};
+        });
 }
+void tables_part(study_run& by) {
+    table_of(by, {200, 0.85, 0.135}, 0.85, {0.83, 0.84, 0.85, 0.86, 0.87});
+    table_of(by, {1319, 0.935, 0.68}, 0.935, {0.925, 0.93, 0.935, 0.9443});
+}
+
 /// At the limit, over sizes, flips and limits; or where whole runs move, or bursts go wrong.
-void limit_part(const options& o, bounds& must, const char* title, const trouble& t,
-                const vector<int>& sizes, double most_fail) {
-    std::printf("\n### %s\n\n", title);
-    print_head("questions, flips, limit", {"pooled alone", "the rule", "repeats"});
+void rows_at_limit(study_run& by, const char* title, const trouble& t, const vector<int>& sizes,
+                   double most_fail = 0.01) {
+    by.table("questions, flips, limit", {"pooled alone", "the rule", "repeats"}, printed("\n### %s\n\n", title));
     for (const int n : sizes)
         for (const double flips : {0.02, 0.135, 0.4, 0.9})
             for (const double limit : {0.85, 0.95}) {
-                // What a burst costs is part of the truth.
-                const double truth = limit / (1 - static_cast<double>(t.burst) / n);
-                const beside c = judged_often(o, {n, truth, flips}, limit, t);
-                const std::string row =
-                    printed("%d, %.4g %%, %.4g %%", n, flips * 100, limit * 100);
-                print_row(row,
-                          {fractions(c.pooled), fractions(c), printed("%.1f", c.repeats_taken())});
-                must.valid(row, c);
-                must.at_most(row + ", passes", c.passed(), 0.05);
-                must.at_most(row + ", fails", c.failed(), most_fail);
+                const std::string row = printed("%d, %.4g %%, %.4g %%", n, flips * 100, limit * 100);
+                by.row(row, [&] {
+                    // What a burst costs is part of the truth.
+                    const double truth = limit / (1 - static_cast<double>(t.burst) / n);
+                    sums s = judged_often(by, {n, truth, flips}, limit, t);
+                    const tally &c = s.at(the_rule), &beside = s.at(pooled);
+                    by.must.valid(row, c);
+                    by.must.at_most(row + ", passes", c.passed(), 0.05);
+                    by.must.at_most(row + ", fails", c.failed(), most_fail);
+                    return columns{fractions(beside), fractions(c), printed("%.1f", c.repeats_taken())};
+                });
             }
 }
-void pairs_part(const options& o, bounds& must) {
-    std::printf("\n### `accuracy >= 0.98 * baseline`, flips 13.5 %%\n\n");
-    print_head("questions, true loss", {"the pair rule", "pairs"});
+vector<int> sizes_of(const study_run& by) {
+    return by.quick ? vector{50, 200} : vector{50, 200, 500, 1319};
+}
+void limit_part(study_run& by) { rows_at_limit(by, "At the limit", {}, sizes_of(by)); }
+void runs_part(study_run& by) {
+    rows_at_limit(by, "Runs that move as a whole, by up to 1.25 points", {.moves = 0.0125, .burst = 0},
+                  sizes_of(by), 0.015);
+}
+void bursts_part(study_run& by) {
+    rows_at_limit(by, "Four answers in a row wrong in each run", {.moves = 0, .burst = 4}, {200, 1319});
+}
+
+void pairs_part(study_run& by) {
+    by.table("questions, true loss", {"the pair rule", "pairs"},
+             "\n### `accuracy >= 0.98 * baseline`, flips 13.5 %\n\n");
     for (const int n : {200, 1319})
         for (const double loss : {0.0, 0.01, 0.02, 0.03, 0.05}) {
-            const tally t = judged_pairs(o, {n, 0.85, 0.135}, loss);
             const std::string row = printed("%d, %.3g %%", n, loss * 100);
-            print_row(row, {fractions(t), printed("%.1f", t.repeats_taken())});
-            must.valid(row, t);
-            if (loss >= 0.02) must.at_most(row + ", passes", t.passed(), 0.05);
-            if (loss <= 0.02) must.at_most(row + ", fails", t.failed(), 0.01);
+            by.row(row, [&] {
+                const tally t = judged_pairs(by, {n, 0.85, 0.135}, loss);
+                by.must.valid(row, t);
+                if (loss >= 0.02) by.must.at_most(row + ", passes", t.passed(), 0.05);
+                if (loss <= 0.02) by.must.at_most(row + ", fails", t.failed(), 0.01);
+                return columns{fractions(t), printed("%.1f", t.repeats_taken())};
+            });
         }
 }
 
-bool study_of_answers(const options& o) {
-    std::printf(
-        "Two to five repeats, or four to eight pairs; pass/fail/inconclusive in %%, %lld "
-        "trials: the\nstandard error is %.2f at 1 %%.\n",
-        o.trials, 100 * std::sqrt(0.01 * 0.99 / static_cast<double>(o.trials)));
-    bounds must(o.trials);
-    vector<int> sizes = {50, 200, 500, 1319};
-    if (o.quick) sizes.resize(2);
-    if (o.does("tables")) tables_part(o, must);
-    if (o.does("limit")) limit_part(o, must, "At the limit", {}, sizes, 0.01);
-    if (o.does("runs"))
-        limit_part(o, must, "Runs that move as a whole, by up to 1.25 points",
-                   {.moves = 0.0125, .burst = 0}, sizes, 0.015);
-    if (o.does("bursts"))
-        limit_part(o, must, "Four answers in a row wrong in each run", {.moves = 0, .burst = 4},
-                   {200, 1319}, 0.01);
-    if (o.does("pairs")) pairs_part(o, must);
-    return must.met();
+void begin(study_run& by) {
+    std::printf("Two to five repeats, or four to eight pairs; pass/fail/inconclusive in %%, %lld "
+                "trials: the\nstandard error is %.2f at 1 %%.\n",
+                by.trials, by.error_at_1());
 }
-const registered answers(
-    {"answer", 600, 30, {"tables", "limit", "runs", "bursts", "pairs"}, study_of_answers});
+const registered answers({"answer",
+                          600,
+                          30,
+                          {{"tables", tables_part},
+                           {"limit", limit_part},
+                           {"runs", runs_part},
+                           {"bursts", bursts_part},
+                           {"pairs", pairs_part}},
+                          begin});
 
 }  // namespace

@@ -3,7 +3,7 @@
 // all settings and with machines that are noisier than is believed, drift or shift their level.
 #include "extensions/compare/core/settings.hpp"
 
-#include "support/rates.hpp"
+#include "rates.hpp"
 
 using namespace llmbench;
 using namespace rates;
@@ -79,7 +79,7 @@ vector<double> ladder(std::size_t settings, double ratio) {
 }
 
 /// `is_fresh`: each turn has a new process, as those that compare() starts.
-void rates_of_settings(const options& o, bounds& must, bool is_fresh) {
+void rates_of_settings(study_run& by, bool is_fresh) {
     const machine machines[] = {
         {.name = "0.2 % of noise", .noise = 0.002, .round_sd = 0.05},
         {.name = "0.5 % of noise, 3 in 100 turns are 10 % slow", .noise = 0.005, .odd = 0.03},
@@ -94,45 +94,51 @@ void rates_of_settings(const options& o, bounds& must, bool is_fresh) {
          .shift = 0.2,
          .shift_turns = 12},
     };
-    std::uint64_t seed = o.seed;
+    std::uint64_t seed = by.seed;
     std::printf("\n%s\n", is_fresh ? "Fresh processes" : "Servers that run on");
-    std::printf("Settings that are alike: comparisons that tell any two apart, in %% of %lld\n\n",
-                o.trials);
-    print_head("machine", {"2 settings, 4 rounds", "3, 4", "8, 4", "3, 2", "3, 8"});
+    by.table("machine", {"2 settings, 4 rounds", "3, 4", "8, 4", "3, 2", "3, 8"},
+             printed("Settings that are alike: comparisons that tell any two apart, in %% of %lld\n\n", by.trials));
     const struct {
         std::size_t settings, rounds;
     } designs[] = {{2, 4}, {3, 4}, {8, 4}, {3, 2}, {3, 8}};
     for (const machine& m : machines) {
-        vector<std::string> columns;
-        for (const auto& [settings, rounds] : designs) {
-            const double any = shares_of(m, ladder(settings, 1), rounds, o.trials, ++seed, is_fresh).any;
-            columns.push_back(printed("%.1f", any * 100));
-            must.at_most(printed("%s, %zu settings", m.name, settings), any, false_difference);
-        }
-        print_row(m.name, columns);
+        const std::uint64_t first = std::exchange(seed, seed + std::size(designs));
+        by.row(m.name, [&] {
+            columns all;
+            for (const auto& [settings, rounds] : designs) {
+                const std::uint64_t own = first + all.size() + 1;
+                const double any = shares_of(m, ladder(settings, 1), rounds, by.trials, own, is_fresh).any;
+                all.push_back(printed("%.1f", any * 100));
+                by.must.at_most(printed("%s, %zu settings", m.name, settings), any, false_difference);
+            }
+            return all;
+        });
     }
-    std::printf(
-        "\nThree settings, each slower by this ratio than the one before, 4 rounds: best "
-        "found / any called better that is not, in %%\n\n");
-    print_head("machine", {"1.02", "1.05", "1.1", "1.15", "1.2", "1.5"});
+
+    by.table("machine", {"1.02", "1.05", "1.1", "1.15", "1.2", "1.5"},
+             "\nThree settings, each slower by this ratio than the one before, 4 rounds: best "
+             "found / any called better that is not, in %\n\n");
+    constexpr double ratios[] = {1.02, 1.05, 1.1, 1.15, 1.2, 1.5};
     for (const machine& m : machines) {
-        vector<std::string> columns;
-        for (const double ratio : {1.02, 1.05, 1.1, 1.15, 1.2, 1.5}) {
-            const shares r = shares_of(m, ladder(3, ratio), 4, o.trials, ++seed, is_fresh);
-            columns.push_back(printed("%.0f / %.1f", r.best * 100, r.wrong * 100));
-            must.at_most(printed("%s, called better that is not", m.name), r.wrong,
-                         false_difference);
-            if (ratio == 1.2 && m.noise <= 0.02 && m.odd == 0 && m.shift == 0)
-                must.at_least(printed("%s, best found", m.name), r.best, 0.95);
-        }
-        print_row(m.name, columns);
+        const std::uint64_t first = std::exchange(seed, seed + std::size(ratios));
+        by.row(m.name, [&] {
+            columns all;
+            for (const double ratio : ratios) {
+                const std::uint64_t own = first + all.size() + 1;
+                const shares r = shares_of(m, ladder(3, ratio), 4, by.trials, own, is_fresh);
+                all.push_back(printed("%.0f / %.1f", r.best * 100, r.wrong * 100));
+                by.must.at_most(printed("%s, called better that is not", m.name), r.wrong, false_difference);
+                if (ratio == 1.2 && m.noise <= 0.02 && m.odd == 0 && m.shift == 0)
+                    by.must.at_least(printed("%s, best found", m.name), r.best, 0.95);
+            }
+            return all;
+        });
     }
 }
-bool study_of_settings(const options& o) {
-    bounds must(o.trials);
-    for (const bool is_fresh : {false, true}) rates_of_settings(o, must, is_fresh);
-    return must.met();
+
+void settings_part(study_run& by) {
+    for (const bool is_fresh : {false, true}) rates_of_settings(by, is_fresh);
 }
-const registered settings({"setting", 4000, 400, {}, study_of_settings});
+const registered settings({"setting", 4000, 400, {{"settings", settings_part}}});
 
 }  // namespace

@@ -3,7 +3,7 @@
 // a gate does it: after each repeat from the second to the fifth, until everything is decided.
 #include "core/judging/judge.hpp"
 
-#include "support/rates.hpp"
+#include "rates.hpp"
 
 #include <functional>
 
@@ -64,10 +64,10 @@ repeat_data repeat_of(const failures& f, double slow_fraction, double noise, gen
 }
 
 /// Gates with one objective.
-tally judged_often(const options& o, const slo& s, bool is_guard, const server& fails,
+tally judged_often(const study_run& by, const slo& s, bool is_guard, const server& fails,
                    double slow_fraction = 0, double noise = 0) {
-    return over_trials<tally>(o.trials, [&](tally& sum, std::uint64_t trial) {
-        generator random = random_of(o.seed, trial);
+    return over_trials<tally>(by.trials, [&](tally& sum, std::uint64_t trial) {
+        generator random = by.random(trial);
         measurements e;
         const decision v = judged_in_turn(
             first_analysis, last_analysis,
@@ -106,73 +106,72 @@ vector<named_server> servers() {
     return all;
 }
 
-void errors_part(const options& o, bool is_guard, bounds& must) {
-    const slo s = error_rate <= (is_guard ? 1_pct : 0.9_pct);
-    std::printf("\n### %s\n\n", is_guard ? "The guard, `error_rate <= 1 %`, written by nobody"
-                                         : "`error_rate <= 0.9_pct`, stated");
-    // Quick: only what has a bound.
-    const vector<double> shares =
-        o.quick ? vector{s.bound, 0.05} : vector{0.0, 0.005, s.bound, 0.02, 0.05};
-    print_head("errors", percents(shares, "repeats"));
-    for (const named_server& n : servers()) {
-        vector<std::string> columns;
+/// A row of columns, one for each share of failed requests, and the repeats of each: rates(share).
+template <class Rates>
+void row_of(study_run& by, const std::string& name, const vector<double>& shares, Rates&& rates) {
+    by.row(name, [&] {
+        columns all;
         std::string repeats;
-        for (const double fraction : shares) {
-            const tally t = judged_often(o, s, is_guard, n.of(fraction));
-            columns.push_back(fractions(t));
+        for (const double share : shares) {
+            const tally t = rates(share);
+            all.push_back(fractions(t));
             repeats += printed(repeats.empty() ? "%.1f" : "/%.1f", t.repeats_taken());
-            // One burst of 60 is a tenth of two repeats, ten times the limit: no green, and no fail.
-            if (n.name.find("60") == std::string::npos) must.valid(n.name, t);
-            if (n.recurs && fraction <= s.bound)
-                must.at_most(n.name + ", false fails", t.failed(), 0.01);
-            if (fraction == 0.05 && n.name.find("at any time") == std::string::npos)
-                must.at_most(n.name + ", 5 % passes", t.passed(), 0.01);
-            if (fraction == 0.05 && n.name == "independent")
-                must.at_least(n.name + ", 5 % fails", t.failed(), 0.95);
         }
-        columns.push_back(repeats);
-        print_row(n.name, columns);
-    }
+        all.push_back(repeats);
+        return all;
+    });
 }
+
+void errors_part(study_run& by, bool is_guard) {
+    const slo s = error_rate <= (is_guard ? 1_pct : 0.9_pct);
+    // Quick: only what has a bound.
+    const vector<double> shares = by.quick ? vector{s.bound, 0.05} : vector{0.0, 0.005, s.bound, 0.02, 0.05};
+    by.table("errors", percents(shares, "repeats"),
+             printed("\n### %s\n\n", is_guard ? "The guard, `error_rate <= 1 %`, written by nobody"
+                                               : "`error_rate <= 0.9_pct`, stated"));
+    for (const named_server& n : servers())
+        row_of(by, n.name, shares, [&](double fraction) {
+            const tally t = judged_often(by, s, is_guard, n.of(fraction));
+            // One burst of 60 is a tenth of two repeats, ten times the limit: no green, and no fail.
+            if (n.name.find("60") == std::string::npos) by.must.valid(n.name, t);
+            if (n.recurs && fraction <= s.bound) by.must.at_most(n.name + ", false fails", t.failed(), 0.01);
+            if (fraction == 0.05 && n.name.find("at any time") == std::string::npos)
+                by.must.at_most(n.name + ", 5 % passes", t.passed(), 0.01);
+            if (fraction == 0.05 && n.name == "independent")
+                by.must.at_least(n.name + ", 5 % fails", t.failed(), 0.95);
+            return t;
+        });
+}
+void guard_part(study_run& by) { errors_part(by, true); }
+void stated_part(study_run& by) { errors_part(by, false); }
 
 /// p99(ttft) <= 1 s over exponential latencies of a machine with 3 % noise; of those that complete
 /// a share `slow` is over 1 s.
-void p99_part(const options& o, bounds& must) {
+void p99_part(study_run& by) {
     const slo s = p99(ttft) <= 1_s;
-    std::printf("\n### `p99(ttft) <= 1_s` with failed requests, 3 %% run noise\n\n");
     const vector<double> shares =
-        o.quick ? vector{0.005, 0.01} : vector{0.005, 0.009, 0.01, 0.015, 0.03};
-    print_head("failed", percents(shares, "repeats"));
+        by.quick ? vector{0.005, 0.01} : vector{0.005, 0.009, 0.01, 0.015, 0.03};
+    by.table("failed", percents(shares, "repeats"),
+             "\n### `p99(ttft) <= 1_s` with failed requests, 3 % run noise\n\n");
     for (const double slow : {0.0, 0.001, 0.005})
         for (const named_server& n : servers()) {
-            if (n.name.find("row") != std::string::npos || n.name.find("60") != std::string::npos)
-                continue;
-            vector<std::string> columns;
-            std::string repeats;
-            for (const double fraction : shares) {
-                const tally t =
-                    judged_often(o, s, false, n.of(fraction), slow, slow > 0 ? 0.03 : 0);
-                columns.push_back(fractions(t));
-                repeats += printed(repeats.empty() ? "%.1f" : "/%.1f", t.repeats_taken());
-                must.valid(n.name + ", p99", t);
-                if (fraction + slow <= 0.0101) must.at_most(n.name + ", p99", t.failed(), 0.01);
-            }
-            columns.push_back(repeats);
-            print_row(printed("%s, %g %% slow", n.name.c_str(), slow * 100), columns);
+            if (n.name.find("row") != std::string::npos || n.name.find("60") != std::string::npos) continue;
+            row_of(by, printed("%s, %g %% slow", n.name.c_str(), slow * 100), shares, [&](double fraction) {
+                const tally t = judged_often(by, s, false, n.of(fraction), slow, slow > 0 ? 0.03 : 0);
+                by.must.valid(n.name + ", p99", t);
+                if (fraction + slow <= 0.0101) by.must.at_most(n.name + ", p99", t.failed(), 0.01);
+                return t;
+            });
         }
 }
 
-bool study_of_counts(const options& o) {
-    std::printf(
-        "300 requests a repeat, two to five repeats; pass/fail/inconclusive in %%, %lld "
-        "trials: the\nstandard error is %.2f at 1 %%.\n",
-        o.trials, 100 * std::sqrt(0.01 * 0.99 / static_cast<double>(o.trials)));
-    bounds must(o.quick ? o.trials : 0);
-    if (o.does("guard")) errors_part(o, true, must);
-    if (o.does("stated")) errors_part(o, false, must);
-    if (o.does("p99")) p99_part(o, must);
-    return must.met();
+void begin(study_run& by) {
+    std::printf("300 requests a repeat, two to five repeats; pass/fail/inconclusive in %%, %lld "
+                "trials: the\nstandard error is %.2f at 1 %%.\n",
+                by.trials, by.error_at_1());
+    if (!by.quick) by.must = bounds(0);
 }
-const registered counts({"count", 20000, 60, {"guard", "stated", "p99"}, study_of_counts});
+const registered counts(
+    {"count", 20000, 60, {{"guard", guard_part}, {"stated", stated_part}, {"p99", p99_part}}, begin});
 
 }  // namespace

@@ -9,8 +9,8 @@
 #include "extensions/capacity/core/search.hpp"
 #include "extensions/capacity/core/searched.hpp"
 
-#include "support/rates.hpp"
-#include "support/virtual_engine.hpp"
+#include "../support/virtual_engine.hpp"
+#include "rates.hpp"
 
 #include <map>
 
@@ -181,18 +181,22 @@ struct search_totals {
         largest.insert(largest.end(), o.largest.begin(), o.largest.end());
     }
     double share(long long k) const { return static_cast<double>(k) / static_cast<double>(n); }
-    void print(const std::string& name) const {
-        print_row(name, {percent(share(low_wrong)) + " / " + percent(share(high_wrong)),
+    columns row() const {
+        return {percent(share(low_wrong)) + " / " + percent(share(high_wrong)),
                          percent(share(both)) + " + " + percent(share(one)),
-                         printed("%.3f (%.3f)", quantile(widths, 0.5), quantile(widths, 0.9)),
-                         printed("%.1f", share(probes)), printed("%.2f", quantile(largest, 0.9)),
-                         percent(share(trends))});
+                printed("%.3f (%.3f)", quantile(widths, 0.5), quantile(widths, 0.9)),
+                printed("%.1f", share(probes)), printed("%.2f", quantile(largest, 0.9)),
+                percent(share(trends))};
     }
 };
 
+verdict verdict_of(carried shown) {
+    return shown == carried::holds    ? verdict::pass
+           : shown == carried::misses ? verdict::fail
+                                      : verdict::inconclusive;
+}
 /// The gate at one load: the conjunction of its objectives by 2 to 5 repeats.
-void judge_gate(const subject& on, const judging_rule& rule, double load, generator& random,
-                tally& to) {
+void judge_gate(const subject& on, const judging_rule& rule, double load, generator& random, tally& to) {
     const judging_parameters judged_by{.slos = on.slos, .rule = rule};
     measurements e;
     e.arrival_cv2 = 1;
@@ -201,10 +205,7 @@ void judge_gate(const subject& on, const judging_rule& rule, double load, genera
         e.candidate.push_back(on.noisy_run(load, random));
         shown = carried_at(e, judged_by);
     }
-    to.add(shown == carried::holds    ? verdict::pass
-           : shown == carried::misses ? verdict::fail
-                                      : verdict::inconclusive,
-           static_cast<long long>(e.candidate.size()));
+    to.add(verdict_of(shown), static_cast<long long>(e.candidate.size()));
 }
 
 /// What all parts are done on.
@@ -219,11 +220,12 @@ struct row {
         return s;
     }
 };
-generator random_of_part(const options& o, std::uint64_t trial, std::uint64_t part) {
+generator random_of_part(const study_run& o, std::uint64_t trial, std::uint64_t part) {
     return generator(o.seed + part, 5000 + trial);
 }
 
-vector<row> rows_of(const options& b, double most) {
+vector<row> rows_of(const study_run& b) {
+    const double most = measured_capacity(1);
     const vector<objective> objectives = {
         {"p90 TTFT, a knee", {p90(ttft).data}, 0.85},
         {"p99 TTFT, a knee", {p99(ttft).data}, 0.8},
@@ -255,7 +257,7 @@ struct searches {
         for (std::size_t i = 0; i < 4; ++i) of[i] += o.of[i];
     }
 };
-void search_row(const options& o, const row& r, bounds& must) {
+void search_rows(study_run& o, const row& r) {
     const judging_rule rule = rule_of_a_load(options_of_an_end(), r.on.slos);
     const searches all = over_trials<searches>(o.trials, [&](searches& sum, std::uint64_t i) {
         generator random = random_of_part(o, i, 100);
@@ -270,24 +272,23 @@ void search_row(const options& o, const row& r, bounds& must) {
     search_totals ours = all.of[0];
     const std::string names[] = {r.name, "  from afar", "  bisection, one run",
                                  "  bisection, mean of three"};
-    for (std::size_t i = 0; i < 4; ++i) all.of[i].print(names[i]);
+    for (std::size_t i = 0; i < 4; ++i) print_row(names[i], all.of[i].row());
     ours += all.of[1];
-    must.at_most(r.name + ", low end wrong", ours.share(ours.low_wrong), 0.05);
-    must.at_most(r.name + ", high end wrong", ours.share(ours.high_wrong), 0.05);
-    must.at_most(r.name + ", trends", ours.share(ours.trends), 0.05);
-    must.at_least(r.name + ", both ends shown", ours.share(ours.both), 0.9);
+    o.must.at_most(r.name + ", low end wrong", ours.share(ours.low_wrong), 0.05);
+    o.must.at_most(r.name + ", high end wrong", ours.share(ours.high_wrong), 0.05);
+    o.must.at_most(r.name + ", trends", ours.share(ours.trends), 0.05);
+    o.must.at_least(r.name + ", both ends shown", ours.share(ours.both), 0.9);
 }
-void gate_row(const options& o, const row& r) {
+columns gate_row(const study_run& o, const row& r) {
     const judging_rule rule = rule_of_a_load({}, r.on.slos);
-    vector<std::string> columns;
-    for (const double at : {0.95, 1.0, 1.05}) {
-        const tally all = over_trials<tally>(o.trials, [&](tally& sum, std::uint64_t i) {
+    sums all = o.over([&](sums& sum, std::uint64_t i) {
+        for (std::size_t k = 0; k < 3; ++k) {
+            const double at = std::array{0.95, 1.0, 1.05}[k];
             generator random = random_of_part(o, i, 200 + static_cast<std::uint64_t>(100 * at));
-            judge_gate(r.of(i), rule, at * r.truths[i], random, sum);
-        });
-        columns.push_back(printed("%s (%.1f)", fractions(all).c_str(), all.repeats_taken()));
-    }
-    print_row(r.name, columns);
+            judge_gate(r.of(i), rule, at * r.truths[i], random, sum.at(k));
+        }
+    });
+    return fractions_of(all, 0, 3, " (%.1f)");
 }
 
 // ---- lengths that vary: the capacity of the workload, not of a trace
@@ -312,7 +313,7 @@ double most_of_varied(double spread) {
 }
 /// The gate of one objective at loads around a capacity that it has by its limit: what the engine
 /// shows there over several long traces. Each trial has a trace of its own.
-void varied_row(const options& o, double spread, long long asked, bounds& must) {
+void varied_row(study_run& o, double spread, long long asked) {
     const double truth = 0.85 * most_of_varied(spread);
     slo limit;
     limit.statistic = p90(ttft).data;
@@ -327,7 +328,7 @@ void varied_row(const options& o, double spread, long long asked, bounds& must) 
     subject on;
     on.slos = {limit};
     const judging_rule rule = rule_of_a_load({}, on.slos);
-    vector<std::string> columns;
+    columns all_loads;
     long long requests = 0;
     for (const double at : {0.9, 0.95, 1.0, 1.05, 1.1, 1.2}) {
         const tally all = over_trials<tally>(o.trials, [&](tally& to, std::uint64_t i) {
@@ -347,45 +348,47 @@ void varied_row(const options& o, double spread, long long asked, bounds& must) 
                 e.candidate.push_back(simulated_run(t, machine(wandered, random.next())));
                 shown = result_at(e, {.slos = on.slos, .rule = rule});
             }
-            to.add(shown.is == carried::holds    ? verdict::pass
-                   : shown.is == carried::misses ? verdict::fail
-                                                 : verdict::inconclusive,
-                   static_cast<long long>(e.candidate.size()));
+            to.add(verdict_of(shown.is), static_cast<long long>(e.candidate.size()));
         });
-        columns.push_back(printed("%s (%.1f)", fractions(all).c_str(), all.repeats_taken()));
-        if (at == 1.2 && asked == 0) must.at_most("varied lengths, 20 % over", all.passed(), 0.05);
-        if (at == 0.9 && asked == 0) must.at_most("varied lengths, 10 % under", all.failed(), 0.05);
+        all_loads.push_back(printed("%s (%.1f)", fractions(all).c_str(), all.repeats_taken()));
+        if (at == 1.2 && asked == 0) o.must.at_most("varied lengths, 20 % over", all.passed(), 0.05);
+        if (at == 0.9 && asked == 0) o.must.at_most("varied lengths, 10 % under", all.failed(), 0.05);
     }
-    print_row(printed("%g, probes of %lld requests", spread, requests), columns);
+    print_row(printed("%g, probes of %lld requests", spread, requests), all_loads);
 }
 
-bool study_of_capacity(const options& o) {
-    if (o.only == "varied") {
-        bounds must(o.trials);
-        print_head("spread of lengths", {"0.9", "0.95", "1", "1.05", "1.1", "1.2"});
-        for (const double spread : {0.0, 0.6, 1.0})
-            for (const long long asked : {0, 200}) varied_row(o, spread, asked, must);
-        return must.met();
-    }
-    const double most = measured_capacity(1);
-    std::printf("The engine completes %.2f requests/s at most. %lld trials a row.\n", most,
-                o.trials);
-    const vector<row> rows = rows_of(o, most);
-    bounds must(2 * o.trials);
-    if (o.does("search")) {
-        std::printf("\n");
-        print_head("the search",
-                   {"low / high end wrong, %", "both + one end shown, %", "high/low, median (p90)",
-                    "probes", "largest load / capacity, p90", "a trend told, %"});
-        for (const row& r : rows) search_row(o, r, must);
-    }
-    if (o.does("gate") && !o.quick) {
-        std::printf("\n`capacity >= c` alone: pass/fail/inconclusive in %% (runs)\n\n");
-        print_head("c over the true capacity", {"0.95", "1", "1.05"});
-        for (const row& r : rows) gate_row(o, r);
-    }
-    return must.met();
+void varied_part(study_run& o) {
+    o.table("spread of lengths", {"0.9", "0.95", "1", "1.05", "1.1", "1.2"}, "");
+    for (const double spread : {0.0, 0.6, 1.0})
+        for (const long long asked : {0, 200})
+            if (o.is_next_ours()) varied_row(o, spread, asked);
 }
-const registered capacities({"capacity", 200, 10, {"search", "gate", "varied"}, study_of_capacity});
+
+/// The rows of the search and of the gate, made once.
+const vector<row>& rows(const study_run& o) {
+    static const vector<row> made = rows_of(o);
+    return made;
+}
+void search_part(study_run& o) {
+    o.must = bounds(2 * o.trials);
+    o.table("the search", {"low / high end wrong, %", "both + one end shown, %", "high/low, median (p90)", "probes",
+                           "largest load / capacity, p90", "a trend told, %"});
+    for (const row& r : rows(o))
+        if (o.is_next_ours()) search_rows(o, r);
+}
+void gate_part(study_run& o) {
+    if (o.quick) return;
+    o.table("c over the true capacity", {"0.95", "1", "1.05"},
+            "\n`capacity >= c` alone: pass/fail/inconclusive in % (runs)\n\n");
+    for (const row& r : rows(o)) o.row(r.name, [&] { return gate_row(o, r); });
+}
+void begin(study_run& o) {
+    std::printf("The engine completes %.2f requests/s at most. %lld trials a row.\n", measured_capacity(1), o.trials);
+}
+const registered capacities({"capacity",
+                             200,
+                             10,
+                             {{"search", search_part}, {"gate", gate_part}, {"varied", varied_part, true}},
+                             begin});
 
 }  // namespace

@@ -4,7 +4,7 @@
 // does it: after each repeat from the second to the fifth, and the eighth where the repeats spread.
 #include "core/judging/judge.hpp"
 
-#include "support/rates.hpp"
+#include "rates.hpp"
 
 #include <functional>
 
@@ -51,14 +51,14 @@ repeat_data repeat_of(const made_up_requests& made, const mix_of& weights,
 
 /// Gates whose objective `verdict_on` judges.
 using rule_of_gate = std::function<decision(const measurements&, const judging_parameters&)>;
-tally judged_often(const options& o, const mix_of& weights, bool may_go_on,
+tally judged_often(const study_run& run, const mix_of& weights, bool may_go_on,
                    const rule_of_gate& verdict_on,
                    const std::function<made_up_requests(generator&)>& measured) {
     judging_parameters by;
     by.rule = rule_of({}, first_analysis, last_analysis, may_go_on);
     const vector<unsigned char> parts = parts_of(weights, 1);
-    return over_trials<tally>(o.trials, [&](tally& sum, std::uint64_t trial) {
-        generator random = random_of(o.seed, trial);
+    return over_trials<tally>(run.trials, [&](tally& sum, std::uint64_t trial) {
+        generator random = run.random(trial);
         measurements e;
         const auto measure = [&] {
             e.candidate.push_back(repeat_of(measured(random), weights, parts));
@@ -101,48 +101,53 @@ made_up_requests failing(const vector<unsigned char>& parts, double fraction,
     return made;
 }
 
-void guard_part(const options& o, bounds& must) {
+/// A row of the guard's verdicts where requests of these parts fail: a column for each share of them.
+template <class Bound>
+void row_of_guard(study_run& by, const std::string& name, const named_mix& m, const vector<double>& shares,
+                  const vector<unsigned char>& which, std::size_t burst, Bound&& bound) {
+    const vector<unsigned char> parts = parts_of(m.weights, 1);
+    const rule_of_gate guard = [](const measurements& e, const judging_parameters& t) {
+        return guard_decision(e, t, validity_checks{});
+    };
+    by.row(name, [&] {
+        columns all;
+        for (const double f : shares) {
+            const tally t = judged_often(by, m.weights, false, guard, [&](generator& g) {
+                return failing(parts, f, which, burst, g);
+            });
+            all.push_back(fractions(t));
+            by.must.valid(m.name, t);
+            bound(f, t);
+        }
+        return all;
+    });
+}
+
+void guard_part(study_run& by) {
     const vector<named_mix> mixes = {{"one part", {1}},
                                      {"2 parts, 1 : 1", {1, 1}},
                                      {"3 parts, 6 : 3 : 1", {6, 3, 1}},
                                      {"10 parts of 10 %", mix_of(10, 1)}};
-    const rule_of_gate guard = [](const measurements& e, const judging_parameters& t) {
-        return guard_decision(e, t, validity_checks{});
-    };
-    const auto rates = [&](const named_mix& m, const vector<double>& fractions_that_fail,
-                           const vector<unsigned char>& which, std::size_t burst,
-                           bool is_of_all) {
-        const vector<unsigned char> parts = parts_of(m.weights, 1);
-        vector<std::string> columns;
-        for (const double f : fractions_that_fail) {
-            const tally t = judged_often(o, m.weights, false, guard, [&](generator& g) {
-                return failing(parts, f, which, burst, g);
-            });
-            columns.push_back(fractions(t));
-            must.valid(m.name, t);
-            // All requests and one of the labels are two chances, of 1 % each.
-            if (is_of_all && f <= 0.01) must.at_most(m.name + ", false fails", t.failed(), 0.02);
-            if (!is_of_all && f >= 0.3)
-                must.at_least(m.name + ", one label of 30 % errors", t.failed(), 0.9);
-        }
-        return columns;
-    };
-    std::printf("\n### The guard, where all parts fail alike\n\n");
     // Quick: only what has a bound.
-    const vector<double> all_alike =
-        o.quick ? vector{0.005, 0.01} : vector{0.005, 0.01, 0.03};
-    const vector<double> one_alone =
-        o.quick ? vector{0.3} : vector{0.01, 0.05, 0.1, 0.3};
-    print_head("errors of each", percents(all_alike));
-    for (const named_mix& m : mixes) print_row(m.name, rates(m, all_alike, {}, 1, true));
-    for (const named_mix& m : mixes)
-        print_row(m.name + ", bursts of 10", rates(m, all_alike, {}, 10, true));
-    std::printf("\n### The guard, where only the last part fails\n\n");
-    print_head("errors of that part", percents(one_alone));
+    const vector<double> all_alike = by.quick ? vector{0.005, 0.01} : vector{0.005, 0.01, 0.03};
+    const vector<double> one_alone = by.quick ? vector{0.3} : vector{0.01, 0.05, 0.1, 0.3};
+
+    by.table("errors of each", percents(all_alike), "\n### The guard, where all parts fail alike\n\n");
+    for (const std::size_t burst : {1u, 10u})
+        for (const named_mix& m : mixes)
+            row_of_guard(by, m.name + (burst > 1 ? ", bursts of 10" : ""), m, all_alike, {}, burst,
+                         [&](double f, const tally& t) {
+                             // All requests and one of the labels are two chances, of 1 % each.
+                             if (f <= 0.01) by.must.at_most(m.name + ", false fails", t.failed(), 0.02);
+                         });
+
+    by.table("errors of that part", percents(one_alone), "\n### The guard, where only the last part fails\n\n");
     for (const named_mix& m : mixes) {
         if (m.weights.size() == 1) continue;
         const auto last = static_cast<unsigned char>(m.weights.size() - 1);
-        print_row(m.name, rates(m, one_alone, {last}, 1, false));
+        row_of_guard(by, m.name, m, one_alone, {last}, 1, [&](double f, const tally& t) {
+            if (f >= 0.3) by.must.at_least(m.name + ", one label of 30 % errors", t.failed(), 0.9);
+        });
     }
 }
 
@@ -165,14 +170,13 @@ made_up_requests timed(const vector<unsigned char>& parts, double ratio, const m
     }
     return made;
 }
-void ratios_part(const options& o, bounds& must) {
-    std::printf("\n### `x.of(\"part1\") <= 1.25 * x.of(\"part0\")`\n\n");
-    const vector<double> truths =
-        o.quick ? vector{1.0} : vector{0.8, 0.9, 1.0, 1.1, 1.25};
-    vector<std::string> head;
-    for (const double truth : truths) head.push_back(printed("%g", truth));
-    head.push_back("repeats");
-    print_head("the true ratio over the limit", head);
+void ratios_part(study_run& run) {
+    const vector<double> truths = run.quick ? vector{1.0} : vector{0.8, 0.9, 1.0, 1.1, 1.25};
+    columns heads;
+    for (const double truth : truths) heads.push_back(printed("%g", truth));
+    heads.push_back("repeats");
+    run.table("the true ratio over the limit", heads, "\n### `x.of(\"part1\") <= 1.25 * x.of(\"part0\")`\n\n");
+
     const named_mix mixes[] = {{"1 : 1", {1, 1}}, {"9 : 1", {9, 1}}};
     const auto statistics = {p50(ttft), p90(ttft)};
     for (const machine& m : {machine{0.02, 0.02}, machine{0.15, 0.02}, machine{0.02, 0.08}})
@@ -183,40 +187,35 @@ void ratios_part(const options& o, bounds& must) {
                     return decision_without_client(e, t, validity_checks{}, s);
                 };
                 const vector<unsigned char> parts = parts_of(mix.weights, 1);
-                const std::string name =
-                    printed("%s, %s, level %.0f %%, of each %.0f %%", str(x.data.name).c_str(),
-                            mix.name.c_str(), m.common * 100, m.own * 100);
-                vector<std::string> columns;
-                double repeats = 0;
-                for (const double truth : truths) {
-                    const tally t = judged_often(o, mix.weights, true, by, [&](generator& g) {
-                        return timed(parts, 1.25 * truth, m, g);
-                    });
-                    columns.push_back(fractions(t));
-                    must.valid(name, t);
-                    repeats += t.repeats_taken() / static_cast<double>(truths.size());
-                    if (truth == 1) {
-                        // A p90 of 30 requests is the 27th, which is low: that bends a ratio.
-                        const bool is_small = x.data.q > 0.5 && mix.weights[0] == 9;
-                        must.at_most(name + ", false passes", t.passed(), is_small ? 0.15 : 0.065);
-                        must.at_most(name + ", false fails", t.failed(), 0.02);
+                // A p90 of 30 requests is the 27th, which is low: that bends a ratio.
+                const bool is_small = x.data.q > 0.5 && mix.weights[0] == 9;
+                const std::string name = printed("%s, %s, level %.0f %%, of each %.0f %%", str(x.data.name).c_str(),
+                                                 mix.name.c_str(), m.common * 100, m.own * 100);
+                run.row(name, [&] {
+                    columns all;
+                    double repeats = 0;
+                    for (const double truth : truths) {
+                        const tally t = judged_often(run, mix.weights, true, by, [&](generator& g) {
+                            return timed(parts, 1.25 * truth, m, g);
+                        });
+                        all.push_back(fractions(t));
+                        run.must.valid(name, t);
+                        repeats += t.repeats_taken() / static_cast<double>(truths.size());
+                        if (truth != 1) continue;
+                        run.must.at_most(name + ", false passes", t.passed(), is_small ? 0.15 : 0.065);
+                        run.must.at_most(name + ", false fails", t.failed(), 0.02);
                     }
-                }
-                columns.push_back(printed("%.1f", repeats));
-                print_row(name, columns);
+                    all.push_back(printed("%.1f", repeats));
+                    return all;
+                });
             }
 }
 
-bool study_of_labels(const options& o) {
-    std::printf(
-        "300 requests a repeat; pass/fail/inconclusive in %%, %lld trials: the standard "
-        "error is %.2f at 1 %%.\n",
-        o.trials, 100 * std::sqrt(0.01 * 0.99 / static_cast<double>(o.trials)));
-    bounds must(o.trials);
-    if (o.does("guard")) guard_part(o, must);
-    if (o.does("ratios")) ratios_part(o, must);
-    return must.met();
+void begin(study_run& by) {
+    std::printf("300 requests a repeat; pass/fail/inconclusive in %%, %lld trials: the standard "
+                "error is %.2f at 1 %%.\n",
+                by.trials, by.error_at_1());
 }
-const registered labels({"label", 1000, 30, {"guard", "ratios"}, study_of_labels});
+const registered labels({"label", 1000, 30, {{"guard", guard_part}, {"ratios", ratios_part}}, begin});
 
 }  // namespace
