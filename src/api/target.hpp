@@ -138,27 +138,13 @@ struct otherwise {
     bool same = false;                        ///< no other difference: an A/A run
 };
 
-namespace detail {
-struct extension;
-/// A target of an extension: its data, and who makes a server of it.
-struct extension_target {
-    box settings{};
-    const extension* by = nullptr;
-};
-/// The same for a baseline of earlier runs, with its judge.
-struct extension_baseline {
-    box what{};
-    const extension* by = nullptr;
-};
-}  // namespace detail
-
 /// An endpoint, a process or a target of an extension. Default: the server at LLMBENCH_URL.
 class any_target {
 public:
     any_target() = default;
     any_target(const endpoint& e) : what_(detail::box::make(e)) {}
     any_target(const process& p) : what_(detail::box::make(p)) {}
-    any_target(const detail::extension_target& e) : what_(detail::box::make(e)) {}
+    any_target(const detail::extension_value& e) : what_(detail::box::make(e)) {}
     const detail::box& what() const { return what_; }
 
 private:
@@ -180,7 +166,7 @@ public:
     any_baseline(const otherwise& o)
         : asked_(o), given_(true), is_same_server_(o.same), is_asked_otherwise_(!o.same) {}
     any_baseline(const stored_result& s) : stored_(s), is_stored_(true) {}
-    any_baseline(const detail::extension_baseline& e) : of_extension_(e) {}
+    any_baseline(const detail::extension_value& e) : of_extension_(e) {}
     const any_target& live() const { return live_; }
     const stored_result& stored() const { return stored_; }
     bool is_live() const { return given_; }
@@ -189,13 +175,13 @@ public:
     const otherwise& asked() const { return asked_; }
     bool is_asked_otherwise() const { return is_asked_otherwise_; }
     bool is_stored() const { return is_stored_; }
-    const detail::extension_baseline& of_extension() const { return of_extension_; }
+    const detail::extension_value& of_extension() const { return of_extension_; }
     bool is_of_extension() const { return of_extension_.by != nullptr; }
 
 private:
     any_target live_{};
     stored_result stored_{};
-    detail::extension_baseline of_extension_{};
+    detail::extension_value of_extension_{};
     otherwise asked_{};
     bool given_ = false, is_same_server_ = false, is_asked_otherwise_ = false;
     bool is_stored_ = false;

@@ -142,9 +142,9 @@ using enum answer_grade;
 
 namespace detail {
 struct extension;
-/// A workload of an extension: its data and its reader.
-struct extension_workload {
-    box said{};
+/// A workload, target or baseline of an extension: its data, and whose it is.
+struct extension_value {
+    box what{};
     const extension* by = nullptr;
 };
 }  // namespace detail
@@ -156,7 +156,7 @@ public:
     any_workload(const synthetic& s) : what_(detail::box::make(s)) {}
     any_workload(const conversations& c) : what_(detail::box::make(c)) {}
     any_workload(const dataset& d) : what_(detail::box::make(d)) {}
-    any_workload(const detail::extension_workload& e) : what_(detail::box::make(e)) {}
+    any_workload(const detail::extension_value& e) : what_(detail::box::make(e)) {}
     any_workload(const prompt_list& p) : what_(detail::box::make(p)) {}
     any_workload(const generated_prompts& g) : what_(detail::box::make(g)) {}
     any_workload(const mix_of_parts& m);

@@ -210,9 +210,9 @@ TEST_CASE("questions, sessions, a history and a price are of a gate as well") {
     o.texts["--baseline-history"] = {"perf-history"};
     o.texts["--api"] = {"sglang"};
     const scenario s = scenario_of(o);
-    const auto* asked = s.workload.what().get<extension_workload>();
+    const auto* asked = s.workload.what().get<extension_value>();
     REQUIRE(asked);
-    const auto* q = asked->said.get<questions>();
+    const auto* q = asked->what.get<questions>();
     REQUIRE(q);
     CHECK(q->format == gsm8k);
     CHECK(*q->grade.known() == choice);
@@ -231,11 +231,11 @@ TEST_CASE("questions, sessions, a history and a price are of a gate as well") {
     o.texts["--max-wait"] = {"10s"};
     o.texts["--own-length"] = {""};
     const scenario agents = scenario_of(o);
-    const auto* of = agents.workload.what().get<extension_workload>();
+    const auto* of = agents.workload.what().get<extension_value>();
     REQUIRE(of);
-    REQUIRE(of->said.get<sessions>());
-    CHECK(of->said.get<sessions>()->max_wait.seconds() == 10);
-    CHECK_FALSE(of->said.get<sessions>()->force_output);
+    REQUIRE(of->what.get<sessions>());
+    CHECK(of->what.get<sessions>()->max_wait.seconds() == 10);
+    CHECK_FALSE(of->what.get<sessions>()->force_output);
     o.texts["--dataset"] = {"a.json"};
     CHECK(refusal_of([&] { scenario_of(o); }) ==
           "--dataset and --sessions are both given: give one");

@@ -59,7 +59,7 @@ struct planned_judging {
     bool by_slices = false;          // compared by slices of their time
     bool has_stored_baseline = false;
     stored_result stored{};
-    extension_baseline past{};  // if an extension has the baseline
+    extension_value past{};  // if an extension has the baseline
     judging_rule rule{};
     vector<slo> slos{};
     searched_load search{};

@@ -282,7 +282,7 @@ inline plan_part workload_of(const scenario& s, const arrival_data& arrivals,
     const std::uint64_t seed = given_seed > 0 ? static_cast<std::uint64_t>(given_seed)
                                               : default_seed;
     if (const auto* own = w.get<generated_prompts>()) return workload_of(*own, s.options, seed);
-    if (w.get<extension_workload>()) {
+    if (w.get<extension_value>()) {
         if (!files.of_extension) refuse({"workload was not read"});
         return files.of_extension->planned(s, arrivals, seed);
     }

@@ -45,11 +45,11 @@ inline arrival_data planned_arrivals(arrival_data a, const recorded_trace& trace
 }
 
 inline scenario completed(const scenario& s, const workload_files& files, const api_traits& api) {
-    const bool knows = s.workload.what().get<extension_workload>() && files.of_extension;
+    const bool knows = s.workload.what().get<extension_value>() && files.of_extension;
     return knows ? files.of_extension->completed(s, api) : s;
 }
 inline bool plays_sessions(const any_workload& w) {
-    const auto* e = w.what().get<extension_workload>();
+    const auto* e = w.what().get<extension_value>();
     return e && e->by->plays_sessions;
 }
 

@@ -57,7 +57,7 @@ namespace detail {
 
 /// Null if the target has no extension.
 inline const extension* extension_of(const any_target& t) {
-    const auto* e = t.what().get<extension_target>();
+    const auto* e = t.what().get<extension_value>();
     return e ? e->by : nullptr;
 }
 /// Returns a virtual environment if all servers belong to an extension that has one, else null.

@@ -118,7 +118,7 @@ public:
     bool pairs_are_fresh() const {
         const auto is_fresh = [&](const any_target& t) {
             const auto* const p = t.what().get<process>();
-            return t.what().get<extension_target>() ||
+            return t.what().get<extension_value>() ||
                    (p && (!other_ || p->restart_between_repeats));
         };
         return baseline_ && is_fresh(s_.target) && (!other_ || is_fresh(s_.baseline.live()));

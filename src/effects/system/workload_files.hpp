@@ -146,8 +146,8 @@ inline workload_files read_workload_files(const scenario& s, std::uint64_t defau
         f.dialogues = sampled_dialogues(in, *d, dialogues_wanted(s), seed_of_file, f.fields,
                                         given_fields(s.options));
         read_images(*d, f.dialogues);
-    } else if (const auto* e = w.get<extension_workload>()) {
-        e->by->read(e->said, s, seed_of_file, f);
+    } else if (const auto* e = w.get<extension_value>()) {
+        e->by->read(e->what, s, seed_of_file, f);
     }
     const arrival_data& a = s.arrivals.data();
     if (a.kind == arrival_kind::replay) {

@@ -84,9 +84,9 @@ public:
     live_target(const any_target& t, run_variant variant, const any_target& stand_in = {})
         : is_baseline_(variant == run_variant::baseline) {
         const box& what = t.what();
-        if (const auto* model = stand_in.what().get<extension_target>()) take(*model, what);
+        if (const auto* model = stand_in.what().get<extension_value>()) take(*model, what);
         else if (const auto* p = what.get<process>()) take(*p, variant);
-        else if (const auto* of_extension = what.get<extension_target>()) take(*of_extension);
+        else if (const auto* of_extension = what.get<extension_value>()) take(*of_extension);
         else if (const auto* e = what.get<endpoint>()) take(*e);
         else take(endpoint{});
         load_.api = &api_of(at_);
@@ -255,11 +255,11 @@ private:
         at_.transport = p.transport;
         at_.model = p.model.empty() ? text(environment("LLMBENCH_MODEL")) : p.model;
     }
-    void take(const extension_target& t) {
-        own_ = t.by->server(t.settings);
+    void take(const extension_value& t) {
+        own_ = t.by->server(t.what);
         facts_.kind = target_kind::simulated;
     }
-    void take(const extension_target& model, const box& instead_of) {
+    void take(const extension_value& model, const box& instead_of) {
         take(model);
         if (const auto* e = instead_of.get<endpoint>()) at_.api = e->api;
         if (const auto* p = instead_of.get<process>()) at_.api = p->api;

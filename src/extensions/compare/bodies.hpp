@@ -247,7 +247,7 @@ private:
                 {.name = str(s.name),
                  .server = live_target(s.target, run_variant::candidate, stand_in(parts.size())),
                  .is_fresh = s.target.what().get<process>() ||
-                             s.target.what().get<extension_target>(),
+                             s.target.what().get<extension_value>(),
                  .all = {{.what = std::move(p)}}});
         }
         // The first one takes over the gate that represented all.

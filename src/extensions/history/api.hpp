@@ -18,7 +18,7 @@ struct history_baseline {
     types::text folder{};
     fraction run_to_run{0};
     operator any_baseline() const {
-        return detail::extension_baseline{
+        return detail::extension_value{
             detail::box::make(*this), detail::include_llmbench_history_hpp_where_LLMBENCH_MAIN_is};
     }
 };

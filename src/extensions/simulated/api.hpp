@@ -70,7 +70,7 @@ extern const extension* const include_llmbench_simulated_hpp_where_LLMBENCH_MAIN
 struct simulated_server {
     engine settings{};
     operator any_target() const {
-        return detail::extension_target{
+        return detail::extension_value{
             detail::box::make(settings),
             detail::include_llmbench_simulated_hpp_where_LLMBENCH_MAIN_is};
     }

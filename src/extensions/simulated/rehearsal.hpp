@@ -144,8 +144,8 @@ inline modelled_pace pace_of_gate(const engine& e, const scenario& s, const sett
 /// and its machine adds no noise.
 inline rehearsal_model model_for(const settings& asked, const std::string& gate,
                                  const scenario& s) {
-    const auto* const brought = s.target.what().get<extension_target>();
-    const engine* const own = brought ? brought->settings.get<engine>() : nullptr;
+    const auto* const brought = s.target.what().get<extension_value>();
+    const engine* const own = brought ? brought->what.get<engine>() : nullptr;
     if (asked.rehearse == "1" && own) {
         engine like = *own;
         like.faults = {.delay = own->faults.delay};  // faults that end answers have no pace
