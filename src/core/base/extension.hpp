@@ -57,14 +57,14 @@ struct workload_files;
 enum class answers_shown : unsigned char;
 enum class scenario_use : unsigned char;
 
-/// What an extension adds to the program: a hook that it leaves out does nothing. Hooks that check
-/// throw std::invalid_argument.
+/// What an extension adds to the program. A hook that it leaves out does nothing; whose values a
+/// gate file has, has theirs. Hooks that check throw std::invalid_argument.
 struct extension {
     const char* name;  // "history": of llmbench_history.hpp
 
     // ---- targets, workloads and baselines that name it in a gate file
     std::unique_ptr<extension_server> (*server)(const box& settings) = nullptr;
-    /// The virtual environment of its servers; the result may be null.
+    /// The virtual environment of its servers; default: the machine.
     std::unique_ptr<execution_environment> (*new_environment)() = nullptr;
     /// Puts its read_workload and other data into `into`.
     void (*read)(const box& said, const scenario& s, std::uint64_t seed,

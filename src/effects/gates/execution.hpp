@@ -60,18 +60,22 @@ inline const extension* extension_of(const any_target& t) {
     const auto* e = t.what().get<extension_value>();
     return e ? e->by : nullptr;
 }
+inline std::unique_ptr<execution_environment> new_environment_of(const any_target& t) {
+    const extension* const by = extension_of(t);
+    return by && by->new_environment ? by->new_environment() : nullptr;
+}
 /// Returns a virtual environment if all servers belong to an extension that has one, else null.
 /// Commands run on the real machine and cannot reach a simulated server.
 inline std::unique_ptr<execution_environment> new_environment_for(const scenario& s) {
-    const extension* const by = extension_of(s.target);
     const bool is_profiled = s.on_fail && !(*s.on_fail).start.empty();
     const bool is_one = !s.baseline.is_live() || s.baseline.is_same_server() ||
-                        s.baseline.is_asked_otherwise() || extension_of(s.baseline.live()) == by;
-    return by && is_one && !is_profiled && !has_commands(s.beside) ? by->new_environment()
-                                                                   : nullptr;
+                        s.baseline.is_asked_otherwise() ||
+                        extension_of(s.baseline.live()) == extension_of(s.target);
+    return is_one && !is_profiled && !has_commands(s.beside) ? new_environment_of(s.target)
+                                                             : nullptr;
 }
 inline std::unique_ptr<execution_environment> new_environment_for(const rehearsal& r) {
-    return extension_of(r.stand_in(0))->new_environment();
+    return new_environment_of(r.stand_in(0));
 }
 
 /// Differs for every execution of a gate, in this program and in others. In virtual time it is the
