@@ -33,7 +33,7 @@
 // scenario" (all options with their defaults), "results", "verbs and assertions". A file that
 // includes the header pays for that part alone.
 //
-// The implementation begins in line 2743 of llmbench.hpp. Part two is the pure core: parsing,
+// The implementation begins in line 2729 of llmbench.hpp. Part two is the pure core: parsing,
 // statistics, schedules, verdicts and reports as functions from values to values, which do no I/O
 // and know no clock. Part three holds the effects: clocks, sockets, processes, files. Both are
 // compiled in the one file that defines LLMBENCH_IMPLEMENT (or LLMBENCH_MAIN, which adds doctest's
@@ -1968,9 +1968,9 @@ using enum answer_grade;
 
 namespace detail {
 struct extension;
-/// A workload of an extension: its data and its reader.
-struct extension_workload {
-    box said{};
+/// A workload, target or baseline of an extension: its data, and whose it is.
+struct extension_value {
+    box what{};
     const extension* by = nullptr;
 };
 }  // namespace detail
@@ -1982,7 +1982,7 @@ public:
     any_workload(const synthetic& s) : what_(detail::box::make(s)) {}
     any_workload(const conversations& c) : what_(detail::box::make(c)) {}
     any_workload(const dataset& d) : what_(detail::box::make(d)) {}
-    any_workload(const detail::extension_workload& e) : what_(detail::box::make(e)) {}
+    any_workload(const detail::extension_value& e) : what_(detail::box::make(e)) {}
     any_workload(const prompt_list& p) : what_(detail::box::make(p)) {}
     any_workload(const generated_prompts& g) : what_(detail::box::make(g)) {}
     any_workload(const mix_of_parts& m);
@@ -2170,27 +2170,13 @@ struct otherwise {
     bool same = false;                        ///< no other difference: an A/A run
 };
 
-namespace detail {
-struct extension;
-/// A target of an extension: its data, and who makes a server of it.
-struct extension_target {
-    box settings{};
-    const extension* by = nullptr;
-};
-/// The same for a baseline of earlier runs, with its judge.
-struct extension_baseline {
-    box what{};
-    const extension* by = nullptr;
-};
-}  // namespace detail
-
 /// An endpoint, a process or a target of an extension. Default: the server at LLMBENCH_URL.
 class any_target {
 public:
     any_target() = default;
     any_target(const endpoint& e) : what_(detail::box::make(e)) {}
     any_target(const process& p) : what_(detail::box::make(p)) {}
-    any_target(const detail::extension_target& e) : what_(detail::box::make(e)) {}
+    any_target(const detail::extension_value& e) : what_(detail::box::make(e)) {}
     const detail::box& what() const { return what_; }
 
 private:
@@ -2212,7 +2198,7 @@ public:
     any_baseline(const otherwise& o)
         : asked_(o), given_(true), is_same_server_(o.same), is_asked_otherwise_(!o.same) {}
     any_baseline(const stored_result& s) : stored_(s), is_stored_(true) {}
-    any_baseline(const detail::extension_baseline& e) : of_extension_(e) {}
+    any_baseline(const detail::extension_value& e) : of_extension_(e) {}
     const any_target& live() const { return live_; }
     const stored_result& stored() const { return stored_; }
     bool is_live() const { return given_; }
@@ -2221,13 +2207,13 @@ public:
     const otherwise& asked() const { return asked_; }
     bool is_asked_otherwise() const { return is_asked_otherwise_; }
     bool is_stored() const { return is_stored_; }
-    const detail::extension_baseline& of_extension() const { return of_extension_; }
+    const detail::extension_value& of_extension() const { return of_extension_; }
     bool is_of_extension() const { return of_extension_.by != nullptr; }
 
 private:
     any_target live_{};
     stored_result stored_{};
-    detail::extension_baseline of_extension_{};
+    detail::extension_value of_extension_{};
     otherwise asked_{};
     bool given_ = false, is_same_server_ = false, is_asked_otherwise_ = false;
     bool is_stored_ = false;
@@ -2740,7 +2726,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 36,120 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 36,115 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -5020,6 +5006,7 @@ struct gate_report;
 struct kept_text;
 struct judging_parameters;
 struct load_state;
+struct measured_gate;
 struct measured_load;
 struct measurements;
 struct plan;
@@ -5034,20 +5021,19 @@ struct run_mode;
 struct settings;
 struct slot;
 struct slot_host;
-struct target_facts;
 struct variant_figures;
 struct workload_files;
 enum class answers_shown : unsigned char;
 enum class scenario_use : unsigned char;
 
-/// What an extension adds to the program: a hook that it leaves out does nothing. Hooks that check
-/// throw std::invalid_argument.
+/// What an extension adds to the program. A hook that it leaves out does nothing; whose values a
+/// gate file has, has theirs. Hooks that check throw std::invalid_argument.
 struct extension {
     const char* name;  // "history": of llmbench_history.hpp
 
     // ---- targets, workloads and baselines that name it in a gate file
     std::unique_ptr<extension_server> (*server)(const box& settings) = nullptr;
-    /// The virtual environment of its servers; the result may be null.
+    /// The virtual environment of its servers; default: the machine.
     std::unique_ptr<execution_environment> (*new_environment)() = nullptr;
     /// Puts its read_workload and other data into `into`.
     void (*read)(const box& said, const scenario& s, std::uint64_t seed,
@@ -5115,10 +5101,10 @@ struct extension {
     // ---- runs that are kept, and judge later ones
     /// Changes a gate that is kept, before it is planned.
     scenario (*as_kept)(const scenario& s) = nullptr;
-    /// The past of a gate whose servers are up, of its own baseline or of a gate that is kept.
-    std::shared_ptr<const gate_past> (*past_of)(const plan& p, const live_target& candidate,
-                                                const target_facts& facts,
-                                                const run_mode& mode) = nullptr;
+    /// Adds the past of a gate whose servers are up, if its baseline is the extension's or it is
+    /// kept, and the judge of its relative objectives.
+    void (*add_past)(const run_mode& mode, const live_target& candidate,
+                     measured_gate& to) = nullptr;
     std::shared_ptr<past_judge> (*new_judge)() = nullptr;  // an empty one, to read fields into
     /// Keeps a judged gate until the reports are written. Returns why it does not, "" if it does.
     /// `stopped`: why its repeats ended early, "" if they did not.
@@ -22359,7 +22345,7 @@ struct planned_judging {
     bool by_slices = false;          // compared by slices of their time
     bool has_stored_baseline = false;
     stored_result stored{};
-    extension_baseline past{};  // if an extension has the baseline
+    extension_value past{};  // if an extension has the baseline
     judging_rule rule{};
     vector<slo> slos{};
     searched_load search{};
@@ -23219,7 +23205,7 @@ inline plan_part workload_of(const scenario& s, const arrival_data& arrivals,
     const std::uint64_t seed = given_seed > 0 ? static_cast<std::uint64_t>(given_seed)
                                               : default_seed;
     if (const auto* own = w.get<generated_prompts>()) return workload_of(*own, s.options, seed);
-    if (w.get<extension_workload>()) {
+    if (w.get<extension_value>()) {
         if (!files.of_extension) refuse({"workload was not read"});
         return files.of_extension->planned(s, arrivals, seed);
     }
@@ -23367,11 +23353,11 @@ inline arrival_data planned_arrivals(arrival_data a, const recorded_trace& trace
 }
 
 inline scenario completed(const scenario& s, const workload_files& files, const api_traits& api) {
-    const bool knows = s.workload.what().get<extension_workload>() && files.of_extension;
+    const bool knows = s.workload.what().get<extension_value>() && files.of_extension;
     return knows ? files.of_extension->completed(s, api) : s;
 }
 inline bool plays_sessions(const any_workload& w) {
-    const auto* e = w.what().get<extension_workload>();
+    const auto* e = w.what().get<extension_value>();
     return e && e->by->plays_sessions;
 }
 
@@ -28789,12 +28775,10 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-/// The past of one gate whose servers are up.
+/// What an extension that keeps runs knows of one gate whose servers are up.
 class gate_past {
 public:
     virtual ~gate_past() = default;
-    /// Returns the judge of the gate's relative objectives, null if it is not the extension's.
-    virtual std::shared_ptr<const past_judge> judge() const = 0;
 };
 
 /// A gate as far as it has come: what was planned, measured and found.
@@ -30148,8 +30132,8 @@ inline workload_files read_workload_files(const scenario& s, std::uint64_t defau
         f.dialogues = sampled_dialogues(in, *d, dialogues_wanted(s), seed_of_file, f.fields,
                                         given_fields(s.options));
         read_images(*d, f.dialogues);
-    } else if (const auto* e = w.get<extension_workload>()) {
-        e->by->read(e->said, s, seed_of_file, f);
+    } else if (const auto* e = w.get<extension_value>()) {
+        e->by->read(e->what, s, seed_of_file, f);
     }
     const arrival_data& a = s.arrivals.data();
     if (a.kind == arrival_kind::replay) {
@@ -35214,9 +35198,9 @@ public:
     live_target(const any_target& t, run_variant variant, const any_target& stand_in = {})
         : is_baseline_(variant == run_variant::baseline) {
         const box& what = t.what();
-        if (const auto* model = stand_in.what().get<extension_target>()) take(*model, what);
+        if (const auto* model = stand_in.what().get<extension_value>()) take(*model, what);
         else if (const auto* p = what.get<process>()) take(*p, variant);
-        else if (const auto* of_extension = what.get<extension_target>()) take(*of_extension);
+        else if (const auto* of_extension = what.get<extension_value>()) take(*of_extension);
         else if (const auto* e = what.get<endpoint>()) take(*e);
         else take(endpoint{});
         load_.api = &api_of(at_);
@@ -35385,11 +35369,11 @@ private:
         at_.transport = p.transport;
         at_.model = p.model.empty() ? text(environment("LLMBENCH_MODEL")) : p.model;
     }
-    void take(const extension_target& t) {
-        own_ = t.by->server(t.settings);
+    void take(const extension_value& t) {
+        own_ = t.by->server(t.what);
         facts_.kind = target_kind::simulated;
     }
-    void take(const extension_target& model, const box& instead_of) {
+    void take(const extension_value& model, const box& instead_of) {
         take(model);
         if (const auto* e = instead_of.get<endpoint>()) at_.api = e->api;
         if (const auto* p = instead_of.get<process>()) at_.api = p->api;
@@ -36675,10 +36659,6 @@ struct run_mode {
     void begin(long long began_ns) {
         if (time_budget_s > 0) deadline_ns = began_ns + ns_of(time_budget_s);
     }
-    /// The extension that must know server and machine; null: none.
-    const extension* past_of(const plan& p) const {
-        return appends() ? &the_past() : p.judged->past.by;
-    }
     bool appends() const { return kind == run_kind::append; }
     bool judges() const { return kind == run_kind::judge || appends(); }
 };
@@ -36774,10 +36754,7 @@ inline void add_earlier_runs(measured_gate& m, const live_target& candidate,
                              const run_mode& mode) {
     const plan& p = m.what;
     const bool judges = rank_of_program() == 0;
-    if (const extension* const by = mode.past_of(p); by && judges) {
-        m.past = by->past_of(p, candidate, m.target, mode);
-        m.judged_by.past = m.past->judge();
-    }
+    if (judges) each(&extension::add_past, mode, candidate, m);
     if (!p.judged->has_stored_baseline) return;
     const std::string file = str(p.judged->stored.file);
     m.baseline.kind = target_kind::stored;
@@ -36871,7 +36848,7 @@ public:
     bool pairs_are_fresh() const {
         const auto is_fresh = [&](const any_target& t) {
             const auto* const p = t.what().get<process>();
-            return t.what().get<extension_target>() ||
+            return t.what().get<extension_value>() ||
                    (p && (!other_ || p->restart_between_repeats));
         };
         return baseline_ && is_fresh(s_.target) && (!other_ || is_fresh(s_.baseline.live()));
@@ -38119,21 +38096,25 @@ private:
 
 /// Null if the target has no extension.
 inline const extension* extension_of(const any_target& t) {
-    const auto* e = t.what().get<extension_target>();
+    const auto* e = t.what().get<extension_value>();
     return e ? e->by : nullptr;
+}
+inline std::unique_ptr<execution_environment> new_environment_of(const any_target& t) {
+    const extension* const by = extension_of(t);
+    return by && by->new_environment ? by->new_environment() : nullptr;
 }
 /// Returns a virtual environment if all servers belong to an extension that has one, else null.
 /// Commands run on the real machine and cannot reach a simulated server.
 inline std::unique_ptr<execution_environment> new_environment_for(const scenario& s) {
-    const extension* const by = extension_of(s.target);
     const bool is_profiled = s.on_fail && !(*s.on_fail).start.empty();
     const bool is_one = !s.baseline.is_live() || s.baseline.is_same_server() ||
-                        s.baseline.is_asked_otherwise() || extension_of(s.baseline.live()) == by;
-    return by && is_one && !is_profiled && !has_commands(s.beside) ? by->new_environment()
-                                                                   : nullptr;
+                        s.baseline.is_asked_otherwise() ||
+                        extension_of(s.baseline.live()) == extension_of(s.target);
+    return is_one && !is_profiled && !has_commands(s.beside) ? new_environment_of(s.target)
+                                                             : nullptr;
 }
 inline std::unique_ptr<execution_environment> new_environment_for(const rehearsal& r) {
-    return extension_of(r.stand_in(0))->new_environment();
+    return new_environment_of(r.stand_in(0));
 }
 
 /// Differs for every execution of a gate, in this program and in others. In virtual time it is the

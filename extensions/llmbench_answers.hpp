@@ -101,7 +101,7 @@ struct in_llmbench_answers_hpp::questions {
     types::maybe<int> max_items{};       ///< drawn by the seed; default: all of them
 
     operator any_workload() const {
-        return detail::extension_workload{
+        return detail::extension_value{
             detail::box::make(*this),
             detail::include_llmbench_answers_hpp_where_LLMBENCH_MAIN_is};
     }

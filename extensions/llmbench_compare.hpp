@@ -1823,7 +1823,8 @@ inline std::unique_ptr<execution_environment> new_environment_for(const list<set
     const bool is_one = std::all_of(settings.begin(), settings.end(), [&](const setting& s) {
         return extension_of(s.target) == by;
     });
-    return by && is_one && !has_commands(of_each.beside) ? by->new_environment() : nullptr;
+    return is_one && !has_commands(of_each.beside) ? new_environment_of(settings[0].target)
+                                                   : nullptr;
 }
 
 /// One comparison, from its scenario to its result and its reports. Each setting is a gate "NAME /
@@ -1907,7 +1908,7 @@ private:
                 {.name = str(s.name),
                  .server = live_target(s.target, run_variant::candidate, stand_in(parts.size())),
                  .is_fresh = s.target.what().get<process>() ||
-                             s.target.what().get<extension_target>(),
+                             s.target.what().get<extension_value>(),
                  .all = {{.what = std::move(p)}}});
         }
         // The first one takes over the gate that represented all.

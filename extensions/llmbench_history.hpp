@@ -50,7 +50,7 @@ struct history_baseline {
     types::text folder{};
     fraction run_to_run{0};
     operator any_baseline() const {
-        return detail::extension_baseline{
+        return detail::extension_value{
             detail::box::make(*this), detail::include_llmbench_history_hpp_where_LLMBENCH_MAIN_is};
     }
 };
@@ -2416,30 +2416,25 @@ inline history_parameters parameters_for(const plan& p, const target_facts& targ
                                   print.cards});
 }
 
-/// The history of one gate, by series.
-class history_of_one_gate final : public gate_past {
-public:
-    history_of_one_gate(const plan& p, const live_target& candidate, const target_facts& facts,
-                        const run_mode& mode) {
-        const history_settings asked = history_settings_of(environment);
-        if (!mode.model) print = fingerprint_of(candidate, asked.machine);
-        if (p.judged->past.by)
-            runs_ = std::make_shared<history_judge>(parameters_for(p, facts, print, mode, asked));
-    }
-    std::shared_ptr<const past_judge> judge() const override { return runs_; }
+/// The server and machine of one gate.
+struct gate_on_machine final : gate_past {
     fingerprint print{};
-
-private:
-    std::shared_ptr<const past_judge> runs_{};
 };
+inline void add_history(const run_mode& mode, const live_target& candidate, measured_gate& to) {
+    const plan& p = to.what;
+    const bool judges = p.judged->past.what.get<history_baseline>();
+    if (!judges && !mode.appends()) return;
+    const auto on = std::make_shared<gate_on_machine>();
+    const history_settings asked = history_settings_of(environment);
+    if (!mode.model) on->print = fingerprint_of(candidate, asked.machine);
+    if (judges)
+        to.judged_by.past =
+            std::make_shared<history_judge>(parameters_for(p, to.target, on->print, mode, asked));
+    to.past = on;
+}
 
 inline void read_history_settings(const variable_lookup& look_up, settings& into) {
     into.keeps = history_settings_of(look_up).appends();
-}
-inline std::shared_ptr<const gate_past> past_of_gate(const plan& p, const live_target& candidate,
-                                                     const target_facts& facts,
-                                                     const run_mode& mode) {
-    return std::make_shared<history_of_one_gate>(p, candidate, facts, mode);
 }
 inline std::shared_ptr<past_judge> new_history_judge() { return std::make_shared<history_judge>(); }
 
@@ -2455,7 +2450,7 @@ inline std::string keep_run(const gate_report& g, const gate_past* of, const std
     const history_settings asked = history_settings_of(environment);
     const plan& p = g.what;
     const fingerprint print =
-        of ? static_cast<const history_of_one_gate*>(of)->print : fingerprint();
+        of ? static_cast<const gate_on_machine*>(of)->print : fingerprint();
     history_entry e = history_entry_of(p, series_of_run(p, g.target, print, asked.machine),
                                        print, g.figures, g.verdicts, stopped);
     if (!e.why_not.empty()) return e.why_not;
@@ -2480,7 +2475,7 @@ inline void write_runs(
 inline constinit const extension history_kept{.name = "history",
                                               .check_baseline = check_history,
                                               .as_kept = as_a_history_run,
-                                              .past_of = past_of_gate,
+                                              .add_past = add_history,
                                               .new_judge = new_history_judge,
                                               .keep = keep_run,
                                               .write_kept = write_runs,

@@ -558,7 +558,7 @@ inline void check_shared_target(const scenario& s) {
         if (what->get<process>())
             refuse({"target is a process, and the load is shared by several programs: start the "
                     "server once, and name its endpoint"});
-        if (what->get<extension_target>())
+        if (what->get<extension_value>())
             refuse({"target is simulated(), and the load is shared by several programs: start the "
                     "simulated server once (serve_simulated), and name its endpoint"});
     }

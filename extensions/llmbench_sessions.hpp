@@ -64,7 +64,7 @@ struct in_llmbench_sessions_hpp::sessions {
     bool force_output = true;          ///< by ignore_eos; false: lengths are upper limits
 
     operator any_workload() const {
-        return detail::extension_workload{
+        return detail::extension_value{
             detail::box::make(*this),
             detail::include_llmbench_sessions_hpp_where_LLMBENCH_MAIN_is};
     }

@@ -102,7 +102,7 @@ extern const extension* const include_llmbench_simulated_hpp_where_LLMBENCH_MAIN
 struct simulated_server {
     engine settings{};
     operator any_target() const {
-        return detail::extension_target{
+        return detail::extension_value{
             detail::box::make(settings),
             detail::include_llmbench_simulated_hpp_where_LLMBENCH_MAIN_is};
     }
@@ -2943,8 +2943,8 @@ inline modelled_pace pace_of_gate(const engine& e, const scenario& s, const sett
 /// and its machine adds no noise.
 inline rehearsal_model model_for(const settings& asked, const std::string& gate,
                                  const scenario& s) {
-    const auto* const brought = s.target.what().get<extension_target>();
-    const engine* const own = brought ? brought->settings.get<engine>() : nullptr;
+    const auto* const brought = s.target.what().get<extension_value>();
+    const engine* const own = brought ? brought->what.get<engine>() : nullptr;
     if (asked.rehearse == "1" && own) {
         engine like = *own;
         like.faults = {.delay = own->faults.delay};  // faults that end answers have no pace

@@ -37,6 +37,7 @@ struct gate_report;
 struct kept_text;
 struct judging_parameters;
 struct load_state;
+struct measured_gate;
 struct measured_load;
 struct measurements;
 struct plan;
@@ -51,7 +52,6 @@ struct run_mode;
 struct settings;
 struct slot;
 struct slot_host;
-struct target_facts;
 struct variant_figures;
 struct workload_files;
 enum class answers_shown : unsigned char;
@@ -132,10 +132,10 @@ struct extension {
     // ---- runs that are kept, and judge later ones
     /// Changes a gate that is kept, before it is planned.
     scenario (*as_kept)(const scenario& s) = nullptr;
-    /// The past of a gate whose servers are up, of its own baseline or of a gate that is kept.
-    std::shared_ptr<const gate_past> (*past_of)(const plan& p, const live_target& candidate,
-                                                const target_facts& facts,
-                                                const run_mode& mode) = nullptr;
+    /// Adds the past of a gate whose servers are up, if its baseline is the extension's or it is
+    /// kept, and the judge of its relative objectives.
+    void (*add_past)(const run_mode& mode, const live_target& candidate,
+                     measured_gate& to) = nullptr;
     std::shared_ptr<past_judge> (*new_judge)() = nullptr;  // an empty one, to read fields into
     /// Keeps a judged gate until the reports are written. Returns why it does not, "" if it does.
     /// `stopped`: why its repeats ended early, "" if they did not.

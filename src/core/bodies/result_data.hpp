@@ -6,7 +6,6 @@
 #include "api/slo.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
-#include "core/judging/decision.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/judging/judge.hpp"
@@ -25,12 +24,10 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-/// The past of one gate whose servers are up.
+/// What an extension that keeps runs knows of one gate whose servers are up.
 class gate_past {
 public:
     virtual ~gate_past() = default;
-    /// Returns the judge of the gate's relative objectives, null if it is not the extension's.
-    virtual std::shared_ptr<const past_judge> judge() const = 0;
 };
 
 /// A gate as far as it has come: what was planned, measured and found.

@@ -81,10 +81,6 @@ struct run_mode {
     void begin(long long began_ns) {
         if (time_budget_s > 0) deadline_ns = began_ns + ns_of(time_budget_s);
     }
-    /// The extension that must know server and machine; null: none.
-    const extension* past_of(const plan& p) const {
-        return appends() ? &the_past() : p.judged->past.by;
-    }
     bool appends() const { return kind == run_kind::append; }
     bool judges() const { return kind == run_kind::judge || appends(); }
 };
@@ -180,10 +176,7 @@ inline void add_earlier_runs(measured_gate& m, const live_target& candidate,
                              const run_mode& mode) {
     const plan& p = m.what;
     const bool judges = rank_of_program() == 0;
-    if (const extension* const by = mode.past_of(p); by && judges) {
-        m.past = by->past_of(p, candidate, m.target, mode);
-        m.judged_by.past = m.past->judge();
-    }
+    if (judges) each(&extension::add_past, mode, candidate, m);
     if (!p.judged->has_stored_baseline) return;
     const std::string file = str(p.judged->stored.file);
     m.baseline.kind = target_kind::stored;
