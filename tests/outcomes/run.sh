@@ -8,7 +8,7 @@ own_main=$(realpath "$2")
 no_doctest=$(realpath "$3")
 source=$(cd "$(dirname "$0")" && pwd)/gates.cpp
 work=$(mktemp -d)
-trap 'kill "$served" 2> /dev/null || true; rm -rf "$work"' EXIT
+trap 'kill "${served[@]}" 2> /dev/null || true; rm -rf "$work"' EXIT
 unset "${!LLMBENCH_@}" NO_COLOR CLICOLOR_FORCE
 export LC_ALL=C
 export LLMBENCH_REPORT_DIR=$work/report
@@ -17,12 +17,18 @@ closed=http://127.0.0.1:1  # nothing listens there
 # shellcheck source=tests/support/checks.sh
 source "$(dirname "$source")/../support/checks.sh"
 
-# The simulated server in real time, for the cases that are about signals, threads and the clock.
-port=$(python3 "$(dirname "$source")/../support/free_ports.py" 1)
-"$no_doctest" serve "$port" > "$work/served.log" 2>&1 &
-served=$!
-wait_for_port "$port"
-export SERVED=http://127.0.0.1:$port
+# The simulated server in real time, for the cases that are about signals, threads and the clock. Cases
+# that run side by side have one each: a gate is invalid if its server answers others, too.
+mapfile -t ports < <(python3 "$(dirname "$source")/../support/free_ports.py" 7 | tr ' ' '\n')
+served=()
+serve() {
+    if [[ ${served[$1]:-} ]]; then return; fi
+    "$no_doctest" serve "${ports[$1]}" >> "$work/served.log" 2>&1 &
+    served[$1]=$!
+    wait_for_port "${ports[$1]}"
+}
+serve 0
+export SERVED=http://127.0.0.1:${ports[0]}
 
 # ends STATUS COMMAND...: the same, into empty folders
 ends() {
@@ -73,6 +79,36 @@ begin() {
         sleep 0.05
     done
     wrong "it never says: $2"
+}
+# beside COMMAND...: with a report, a log, a server and a child of its own, beside up to five others; what
+# came of it is known after all_beside
+beside() {
+    local own slot=$((${#besides[@]} + 1))
+    own=$(mktemp -d "$work/beside.XXXX")
+    serve "$slot"
+    set -m  # else it would ignore SIGINT, and so would what it starts
+    SERVED=http://127.0.0.1:${ports[slot]} in_folder "$own" "$@" > "$own/said" 2>&1 &
+    set +m
+    besides+=("$! $own")
+    if ((${#besides[@]} >= 6)); then all_beside; fi
+}
+in_folder() {
+    set +m
+    log=$1/log LLMBENCH_REPORT_DIR=$1/report CHILD=$1/child passed=0 failed=0 stalled=
+    "${@:2}"
+    echo "$passed $failed $stalled" > "$1/counts"
+}
+besides=()
+all_beside() {
+    local one own more wrongs too_busy
+    for one in "${besides[@]}"; do
+        own=${one#* }
+        wait "${one%% *}" || true
+        cat "$own/said"
+        read -r more wrongs too_busy < "$own/counts" || more=0 wrongs=1
+        passed=$((passed + more)) failed=$((failed + wrongs)) stalled=${too_busy:-$stalled}
+    done
+    besides=()
 }
 # kill_it: before it can do anything more
 kill_it() {
@@ -597,7 +633,7 @@ histories() {
         env LLMBENCH_REPORT_DIR="$work/report-$added" LLMBENCH_HISTORY=append LLMBENCH_HISTORY_DIR="$runs" \
             "$gates" --test-case=pass > "$work/at-once-$added.log" 2>&1 &
     done
-    for added in $(jobs -p); do [[ $added == "$served" ]] || wait "$added" || true; done
+    for added in $(jobs -p); do [[ " ${served[*]} " == *" $added "* ]] || wait "$added" || true; done
     if added 50; then ok; else wrong "there are $(cat "$runs"/*/*/*.jsonl | wc -l) lines"; fi
     # Killed: a file is whole, or is not there.
     what="killed at any moment"
@@ -825,17 +861,14 @@ settings() {
 }
 
 # ---- a signal at any moment of a life
+# shellcheck disable=SC2317  # beside calls what is in it
 signals_at_any_moment() {
-    local life moment file began=${EPOCHREALTIME/./}
-    cases 0 "a whole life*"
-    life=$((${EPOCHREALTIME/./} - began))
-    RANDOM=2711  # the moments are drawn, and the same in every run
-    for ((i = 0; i < 24; i++)); do
-        moment=$((life * RANDOM / 32768))
-        what="SIGINT after $((moment / 1000)) of $((life / 1000)) ms"
-        rm -rf "$LLMBENCH_REPORT_DIR"
+    # interrupted_after MICROSECONDS OF_THESE
+    interrupted_after() {
+        local file
+        what="SIGINT after $(($1 / 1000)) of $(($2 / 1000)) ms"
         listening "$gates" --test-case="a whole life*" > "$log" 2>&1
-        sleep "$((moment / 1000000)).$(printf %06d $((moment % 1000000)))"
+        sleep "$(($1 / 1000000)).$(printf %06d $(($1 % 1000000)))"
         kill -INT "$pid" || true
         status=0
         wait "$pid" || status=$?
@@ -847,10 +880,17 @@ signals_at_any_moment() {
                 if [[ -s $LLMBENCH_REPORT_DIR/$file ]]; then ok; else wrong "no $file"; fi
             done
         fi
-    done
+    }
+    local life began=${EPOCHREALTIME/./}
+    cases 0 "a whole life*"
+    life=$((${EPOCHREALTIME/./} - began))
+    RANDOM=2711  # the moments are drawn, and the same in every run
+    for ((i = 0; i < 24; i++)); do beside interrupted_after $((life * RANDOM / 32768)) "$life"; done
+    all_beside
 }
 
 # ---- processes and signals
+# shellcheck disable=SC2317  # beside calls what is in it
 signals() {
     cases 0 "process with a child"
     child_is_gone
@@ -878,12 +918,12 @@ signals() {
         child_is_gone
     }
     for signal in INT TERM HUP XCPU; do
-        interrupted "$signal" "long with a child,run does not assert" "the run was interrupted" \
+        beside interrupted "$signal" "long with a child,run does not assert" "the run was interrupted" \
             "INVALID" "interrupted before this gate began"
     done
-    interrupted INT "long comparison" "the run was interrupted" \
+    beside interrupted INT "long comparison" "the run was interrupted" \
         "long comparison / a: invalid" "long comparison / b: invalid"
-    interrupted INT "long curve" "no capacity is shown" "long curve / 2 users: invalid" \
+    beside interrupted INT "long curve" "no capacity is shown" "long curve / 2 users: invalid" \
         "long curve / 4 users: invalid" "long curve: no capacity is shown, 2 loads"
 
     # Of a load at once the records of both are kept.
@@ -891,31 +931,40 @@ signals() {
         local arm
         for arm in candidate baseline; do report_says "\"arm\":\"$arm\"" records.jsonl; done
     }
-    interrupted INT "long at once" "the run was interrupted" "INVALID"
-    both_are_kept
-    what="one of two servers is killed"
-    start "long at once"
-    while alive "$pid" && ! kill -KILL "$(< "$CHILD")" 2> /dev/null; do sleep 0.05; done
-    waited 3
-    says "INVALID" "the server process was ended by signal 9"
-    reported
-    both_are_kept
+    interrupted_at_once() {
+        interrupted INT "long at once" "the run was interrupted" "INVALID"
+        both_are_kept
+    }
+    beside interrupted_at_once
+    one_is_killed() {
+        what="one of two servers is killed"
+        start "long at once"
+        while alive "$pid" && ! kill -KILL "$(< "$CHILD")" 2> /dev/null; do sleep 0.05; done
+        waited 3
+        says "INVALID" "the server process was ended by signal 9"
+        reported
+        both_are_kept
+    }
+    beside one_is_killed
 
-    # GitHub cancels like that, 7.5 s apart, and a terminal that closes says it twice. Of Jenkins and of
-    # the script around the gates both say the last at once.
-    for signals in "INT TERM" "INT HUP" "TERM TERM"; do
-        read -r first second <<< "$signals"
-        what="SIG$first, then SIG$second while the server takes its time"
+    interrupted_twice() {
+        what="SIG$1, then SIG$2 while the server takes its time"
         start "long with a stubborn child"
-        kill "-$first" "$pid"
+        kill "-$1" "$pid"
         sleep 0.5
         if alive "$pid"; then ok; else wrong "it did not wait for its server"; fi
-        kill "-$second" "$pid"
+        kill "-$2" "$pid"
         waited 3
         summary_says "the run was interrupted"
         reported
         child_is_gone
-    done
+    }
+    # GitHub cancels like that, 7.5 s apart, and a terminal that closes says it twice. Of Jenkins and of
+    # the script around the gates both say the last at once.
+    beside interrupted_twice INT TERM
+    beside interrupted_twice INT HUP
+    beside interrupted_twice TERM TERM
+    all_beside
 
     what="SIGINT in the background of a script, where it is ignored"
     rm -rf "$LLMBENCH_REPORT_DIR"
