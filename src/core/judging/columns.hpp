@@ -87,7 +87,9 @@ inline objective_columns columns_of(const measurements& e, const slo& s,
     if (e.has_live_baseline())
         c.how = e.by_slices ? repeats_are::at_once : repeats_are::in_turns;
     c.pairs_are_fresh = e.pairs_are_fresh;
-    if (is_difference(s)) c.client_error = client_error_in(e, what);
+    // A delay counts once: in the interval, or in the times of the requests.
+    const bool has_delays = how == timing_bound::pessimistic || how == timing_bound::optimistic;
+    if (is_difference(s) && !has_delays) c.client_error = client_error_in(e, what);
     c.mine = columns_in(e, what, e.candidate, how);
     if (!is_absolute(s)) c.other = columns_in(e, what, e.baseline, opposite(how));
     if (is_ratio(what.metric)) {
