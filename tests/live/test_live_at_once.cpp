@@ -2,7 +2,6 @@
 #include "support/effects.hpp"
 #include "support/environment.hpp"
 #include "support/rejudged.hpp"
-#include "support/scripted_server.hpp"
 
 #include <algorithm>
 
@@ -30,30 +29,5 @@ TEST_CASE("a load at once ends in its middle when all is decided, and its report
         last = std::max(last, x.scheduled_ns);
     }
     CHECK(last - first < after * 80e9);
-    check_rejudged(r, s.slos);
-}
-
-TEST_CASE("errors of one of two servers at once fail the gate over sockets, after its only load") {
-    const auto answers = [](bool fails_every_second) {
-        return [=, i = 0](const scripted::request&) mutable -> scripted::answer {
-            if (fails_every_second && i++ % 2 == 0)
-                return {scripted::send(scripted::json("500 Oh", "{}"))};
-            return scripted::healthy(8);
-        };
-    };
-    const scripted::server mine(answers(true)), other(answers(false));
-    scenario s = asking(endpoint{.url = mine.url()});
-    s.name = "errors at once over sockets";
-    s.baseline = endpoint{.url = other.url()};
-    s.pairs = at_once;
-    s.arrivals = constant(6_rps);
-    s.requests = 0;
-    s.duration = 40_s;
-    s.repeats = 0;
-    s.slos = {mean(e2e) <= baseline + 60_s, goodput(e2e <= 20_s) >= 90_pct};
-    const result r = run(s);
-    CHECK(outcome_of(r, "goodput(e2e <= 20 s) >= 90 %") == verdict::fail);
-    CHECK(outcome_of(r, "error_rate <= 1 %") == verdict::fail);  // the guard
-    CHECK(reported_gate(s.name).get("outcome").to_str() == "failed");
     check_rejudged(r, s.slos);
 }
