@@ -2726,7 +2726,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 36,115 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 36,120 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -16432,7 +16432,9 @@ inline objective_columns columns_of(const measurements& e, const slo& s,
     if (e.has_live_baseline())
         c.how = e.by_slices ? repeats_are::at_once : repeats_are::in_turns;
     c.pairs_are_fresh = e.pairs_are_fresh;
-    if (is_difference(s)) c.client_error = client_error_in(e, what);
+    // A delay counts once: in the interval, or in the times of the requests.
+    const bool has_delays = how == timing_bound::pessimistic || how == timing_bound::optimistic;
+    if (is_difference(s) && !has_delays) c.client_error = client_error_in(e, what);
     c.mine = columns_in(e, what, e.candidate, how);
     if (!is_absolute(s)) c.other = columns_in(e, what, e.baseline, opposite(how));
     if (is_ratio(what.metric)) {
@@ -18623,31 +18625,31 @@ inline verdict_method method_of(spread_of spread) {
            : spread == spread_of::noisy   ? verdict_method::noisy_t
                                           : verdict_method::t;
 }
-/// Adds reasons if the repeats spread by more than the prior.
-inline void explain_spread(decision& d, const judging_parameters& t, const comparison& c,
-                           double s0, const judging_rule& rule) {
+/// Why pairs are open: they spread, or two processes of one build may differ by as much.
+inline cause spread_of_pairs(const decision& d, double s0, judging_rule rule) {
     const double spread = std::sqrt(sample_variance(d.distances));
+    if (spread > s0)
+        return cause_with<because::pairs_spread>({{"spread", spread}, {"believed", s0}});
+    if (d.outcome != verdict::inconclusive || !d.why.empty() || d.repeats < first_pair_analysis)
+        return {};
+    rule.pairs_are_fresh = true;
+    const bool is_luck =
+        analysis_of_pairs(d.distances, s0, rule).outcome != verdict::inconclusive;
+    return is_luck ? cause_with<because::lasting_luck>({{"spread", spread}}) : cause{};
+}
+/// Why the noise is another than what is known of it, or than a quiet machine's.
+inline cause spread_of_repeats(const decision& d, double s0, const calibrated_noise& known) {
+    if (known.df > 0 && (is_noisier(d.distances, known) || is_far_quieter(d.distances, known))) {
+        const double spread = std::sqrt(sample_variance(d.distances));
+        return cause_with<because::not_as_calibrated>({{"spread", spread},
+                                                       {"calibrated", known.sd},
+                                                       {"is_more", spread > known.sd}});
+    }
     const own_spread own = own_spread_of(d.distances, d.stored);
     const interim_analysis l = moderated_analysis(d.last.mean, own.squares, own.df, s0);
-    judging_rule if_fresh = rule;
-    if_fresh.pairs_are_fresh = true;
-    if (d.paired && spread > s0)
-        d.why = {cause_with<because::pairs_spread>({{"spread", spread}, {"believed", s0}})};
-    else if (d.paired && d.outcome == verdict::inconclusive && d.why.empty() &&
-             d.repeats >= first_pair_analysis &&
-             analysis_of_pairs(d.distances, s0, if_fresh).outcome != verdict::inconclusive)
-        d.why = {cause_with<because::lasting_luck>({{"spread", spread}})};
-    else if (const calibrated_noise known = c.calibrated(t, d.objective);
-             known.df > 0 &&
-             (is_noisier(d.distances, known) || is_far_quieter(d.distances, known)))
-        d.why.insert(d.why.begin(), cause_with<because::not_as_calibrated>(
-                                        {{"spread", spread},
-                                         {"calibrated", known.sd},
-                                         {"is_more", spread > known.sd}}));
-    else if (l.spread == spread_of::noisy)
-        d.why.insert(d.why.begin(), cause_with<because::repeats_spread>(
-                                        {{"spread", std::sqrt(own.squares / own.df)},
-                                         {"quiet", l.prior_sd}}));
+    if (l.spread != spread_of::noisy) return {};
+    return cause_with<because::repeats_spread>(
+        {{"spread", std::sqrt(own.squares / own.df)}, {"quiet", l.prior_sd}});
 }
 
 /// Times, speeds and rates on logarithms: of the statistic of each repeat, of the ratio of each
@@ -18694,7 +18696,10 @@ public:
         d.distances = seen_.distances;
         d.stored = c.stored;
         if (c.stored.repeats > 0) d.stored_values = c.others;
-        explain_spread(d, t, c, s0_, rule_);
+        cause why = d.paired ? spread_of_pairs(d, s0_, rule_) : cause{};
+        if (why) d.why.clear();
+        else why = spread_of_repeats(d, s0_, c.calibrated(t, s));
+        if (why) d.why.insert(d.why.begin(), std::move(why));
     }
     /// Whether the noise of the repeats or pairs leaves a verdict open, not that of a prior.
     bool ask_for_more() const {

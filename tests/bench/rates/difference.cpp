@@ -6,7 +6,7 @@
 // right answers; and of errors from a stored run.
 #include "core/judging/at_once.hpp"
 #include "core/judging/fraction_pairs.hpp"
-#include "core/judging/numbers.hpp"
+#include "core/judging/fractions.hpp"
 #include "extensions/answers/api.hpp"
 
 #include "../support/twin_loads.hpp"
