@@ -1,4 +1,4 @@
-// llmbench's implementation without doctest, for the benchmarks and for every program that asks for that one.
+// llmbench's implementation without doctest, for the benchmarks, with what they need of its inside.
 #define LLMBENCH_NO_DOCTEST
 #define LLMBENCH_IMPLEMENT
 #include "llmbench.hpp"
