@@ -72,14 +72,17 @@ inline double reach_of(const comparison& c, const judging_parameters& t, const s
                : reach;
 }
 
-/// The calibration of each objective without judging it. Fractions need none, and server metrics
-/// may be zero.
+/// Fractions need none, and server metrics may be zero.
+inline bool may_be_calibrated(const slo& s) {
+    const metric_id m = s.statistic.metric;
+    return !is_request_fraction(m) && !is_of_server(m) && !is_drift(m) && !is_difference(s);
+}
+/// The calibration of each objective without judging it.
 inline vector<calibrated> calibration_of(const measurements& e, const judging_parameters& t) {
     vector<calibrated> rows;
     for (const slo& s : t.slos) {
         rows.emplace_back().objective = s;
-        const metric_id m = s.statistic.metric;
-        if (is_request_fraction(m) || is_of_server(m) || is_drift(m) || is_difference(s)) continue;
+        if (!may_be_calibrated(s)) continue;
         const objective_columns of = columns_of(e, s);
         const comparison c = comparison_of(of, t, s);
         if (c.is_missing) continue;

@@ -75,14 +75,15 @@ struct comparison {
             if (std::isfinite(x)) sum += std::fabs(x), ++n;
         scale = std::max(n > 0 ? factor * sum / n : 0.0, std::fabs(s.offset));
     }
-    void hold_against(const past_judge::level& level, const slo& s) {
-        base_log = level.log;
-        stored.day_sd = level.day_sd;
+    /// A level that is known: its logarithm, or of a difference itself, in parts of a scale.
+    void hold_against(double level, double days_sd, double parts_of, const slo& s) {
+        base_log = level;
+        stored.day_sd = days_sd;
         others_together = std::exp(base_log) - facts_of(of_metric).offset;
-        if (!(level.scale > 0)) return;
+        if (!(parts_of > 0)) return;
         factor = s.factor;
-        scale = level.scale;
-        others_together = level.log * level.scale;
+        scale = parts_of;
+        others_together = level * scale;
     }
     void hold_against(const stored_baseline& run, const slo& s) {
         if (const auto at = run.values.find(str(s.statistic.name)); at != run.values.end())
@@ -122,7 +123,7 @@ inline comparison comparison_of(const objective_columns& columns, const judging_
         break;
     case against::stored: c.hold_against(t.stored, s); break;
     case against::past:
-        if (const auto level = t.past->level_of(s)) c.hold_against(*level, s);
+        if (const auto of = t.past->level_of(s)) c.hold_against(of->log, of->day_sd, of->scale, s);
         else c.is_missing = true;
         break;
     }
