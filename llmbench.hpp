@@ -2726,7 +2726,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 36,120 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 36,124 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -17408,14 +17408,15 @@ struct comparison {
             if (std::isfinite(x)) sum += std::fabs(x), ++n;
         scale = std::max(n > 0 ? factor * sum / n : 0.0, std::fabs(s.offset));
     }
-    void hold_against(const past_judge::level& level, const slo& s) {
-        base_log = level.log;
-        stored.day_sd = level.day_sd;
+    /// A level that is known: its logarithm, or of a difference itself, in parts of a scale.
+    void hold_against(double level, double days_sd, double parts_of, const slo& s) {
+        base_log = level;
+        stored.day_sd = days_sd;
         others_together = std::exp(base_log) - facts_of(of_metric).offset;
-        if (!(level.scale > 0)) return;
+        if (!(parts_of > 0)) return;
         factor = s.factor;
-        scale = level.scale;
-        others_together = level.log * level.scale;
+        scale = parts_of;
+        others_together = level * scale;
     }
     void hold_against(const stored_baseline& run, const slo& s) {
         if (const auto at = run.values.find(str(s.statistic.name)); at != run.values.end())
@@ -17455,7 +17456,7 @@ inline comparison comparison_of(const objective_columns& columns, const judging_
         break;
     case against::stored: c.hold_against(t.stored, s); break;
     case against::past:
-        if (const auto level = t.past->level_of(s)) c.hold_against(*level, s);
+        if (const auto of = t.past->level_of(s)) c.hold_against(of->log, of->day_sd, of->scale, s);
         else c.is_missing = true;
         break;
     }
@@ -20749,14 +20750,17 @@ inline double reach_of(const comparison& c, const judging_parameters& t, const s
                : reach;
 }
 
-/// The calibration of each objective without judging it. Fractions need none, and server metrics
-/// may be zero.
+/// Fractions need none, and server metrics may be zero.
+inline bool may_be_calibrated(const slo& s) {
+    const metric_id m = s.statistic.metric;
+    return !is_request_fraction(m) && !is_of_server(m) && !is_drift(m) && !is_difference(s);
+}
+/// The calibration of each objective without judging it.
 inline vector<calibrated> calibration_of(const measurements& e, const judging_parameters& t) {
     vector<calibrated> rows;
     for (const slo& s : t.slos) {
         rows.emplace_back().objective = s;
-        const metric_id m = s.statistic.metric;
-        if (is_request_fraction(m) || is_of_server(m) || is_drift(m) || is_difference(s)) continue;
+        if (!may_be_calibrated(s)) continue;
         const objective_columns of = columns_of(e, s);
         const comparison c = comparison_of(of, t, s);
         if (c.is_missing) continue;

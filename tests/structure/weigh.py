@@ -17,12 +17,12 @@ from pathlib import Path
 
 # A row that fell is written down at once, so that nothing takes its place. One that has to grow says why in its commit.
 WEIGHTS = {
-    "reach of effects/load/connection.hpp": 9700,
-    "reach of effects/targets/live_target.hpp": 14214,
-    "lines in functions of two modes or more": 4969,
-    "lines in functions of four modes or more": 838,
-    "lines that name a hook": 67,
-    "parts that name a hook": 28,
+    "reach of effects/load/connection.hpp": 9687,
+    "reach of effects/targets/live_target.hpp": 14286,
+    "lines in functions of two modes or more": 4939,
+    "lines in functions of four modes or more": 787,
+    "lines that name a hook": 125,
+    "parts that name a hook": 34,
 }
 MODES = {
     "live baseline": r"\bpaired|\bpairs?\b|in_pairs|baseline(?!_file)|variant",
@@ -45,9 +45,9 @@ MODES = {
     "cut off": r"cut_off|given_up",
 }
 HOOKS = re.compile(
-    r"known_(search|faults|answers|ranks|past|rehearsals)|own_transport|own_metrics|search_by_probes|load_sharing"
-    r"|past_judge|past_extension|target_extension|workload_extension|answer_keeping|rank_reports|program_section"
-    r"|new_past_judge")
+    r"&extension::|\bextension[*&]|struct extension\b|const extension\b|\bextensions\(\)|has_extension|the_one_with"
+    r"|\bthe_(search|faults|answers|past|rehearsals|sharing)\(|base/extension\.hpp|load_sharing|past_judge"
+    r"|program_section|own_transport|own_metrics")
 
 
 def is_code(line):

@@ -52,7 +52,10 @@ struct virtual_load {
         order.what = &p;
         order.id_prefix = id_prefix(1, run_variant::candidate, 0);
         d.variant = run_variant::candidate;
-        send_by_users(p, vector<load_of_variant>{{&order, &state, &d, &all}}, [&](const auto&) { gather(); });
+        const vector<load_of_variant> one{{&order, &state, &d, &all}};
+        order_by_users(p, one);
+        gather();
+        d.window = window_of(*p.sent, one[0]);
         d.warmup = state.settling.seen();
         all.move_into(d);
         d.interrupted = cut_at_ns < never;

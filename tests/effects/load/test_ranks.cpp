@@ -61,11 +61,8 @@ sent_at_once sent_by(plan p, const load_shard& rank, bool parts_twins) {
         orders[i].parts_twins = parts_twins;
         loads.push_back({&orders[i], &states[i], &seen[i], &logs[i]});
     }
-    sent_at_once sent;
-    send_on_schedule(p, loads, [&](const auto&) {
-        sent = {due_in(orders[0], states[0]), due_in(orders[1], states[1])};
-    });
-    return sent;
+    order_on_schedule(p, loads);
+    return {due_in(orders[0], states[0]), due_in(orders[1], states[1])};
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // What a scenario names in files: images, and where they may stand; workloads of extensions beside traces.
+#include "core/planning/planning.hpp"
 #include "effects/system/workload_files.hpp"
 #include "extensions/answers/api.hpp"
 #include "extensions/sessions/api.hpp"
