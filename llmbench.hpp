@@ -2726,7 +2726,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 36,124 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 36,135 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -33995,6 +33995,17 @@ inline std::string why_not_served(const load_target& to, const char* method,
 struct no_server : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
+/// Calls `ask`. An interruption leaves answers out: what a server then seems to lack is no refusal.
+template <class F>
+auto unless_interrupted(F&& ask) {
+    try {
+        return ask();
+    } catch (const std::invalid_argument& e) {
+        if (!stop_asked.load()) throw;
+        throw no_server(std::string("the run was interrupted while servers were asked: ") +
+                        e.what());
+    }
+}
 
 /// The path of a request outside the load. The URL of a plain_text server names its only endpoint;
 /// other paths are beside it.
@@ -38323,7 +38334,7 @@ public:
                 throw no_server("the run was interrupted before this gate began");
             repeats.emplace(std::move(p), *servers, mode,
                             is_first ? shown_progress() : progress_mode::off);
-            is_up = repeats->bring_up();
+            is_up = unless_interrupted([&] { return repeats->bring_up(); });
         });
         if (!is_first) return ended_by(gate_outcome::skipped, repeats->follow());
         try {

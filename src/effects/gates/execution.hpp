@@ -275,7 +275,7 @@ public:
                 throw no_server("the run was interrupted before this gate began");
             repeats.emplace(std::move(p), *servers, mode,
                             is_first ? shown_progress() : progress_mode::off);
-            is_up = repeats->bring_up();
+            is_up = unless_interrupted([&] { return repeats->bring_up(); });
         });
         if (!is_first) return ended_by(gate_outcome::skipped, repeats->follow());
         try {

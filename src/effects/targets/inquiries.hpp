@@ -16,6 +16,7 @@
 #include "core/traffic/tokens.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/environment.hpp"
+#include "effects/system/signals.hpp"
 #include "effects/net/blocking_http.hpp"
 #include "effects/load/load_target.hpp"
 
@@ -23,7 +24,7 @@
 #include <atomic>
 #include <cstddef>  // size_t
 #include <functional>  // how a server is asked
-#include <stdexcept>  // runtime_error
+#include <stdexcept>  // invalid_argument, runtime_error
 #include <string>
 #include <string_view>
 #include <utility>  // move, pair
@@ -152,6 +153,17 @@ inline std::string why_not_served(const load_target& to, const char* method,
 struct no_server : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
+/// Calls `ask`. An interruption leaves answers out: what a server then seems to lack is no refusal.
+template <class F>
+auto unless_interrupted(F&& ask) {
+    try {
+        return ask();
+    } catch (const std::invalid_argument& e) {
+        if (!stop_asked.load()) throw;
+        throw no_server(std::string("the run was interrupted while servers were asked: ") +
+                        e.what());
+    }
+}
 
 /// The path of a request outside the load. The URL of a plain_text server names its only endpoint;
 /// other paths are beside it.

@@ -390,3 +390,14 @@ TEST_CASE("a first answer is one that brings a token, read as every other") {
           "*** is loading");
     CHECK(why(true, "text/event-stream", chunk, 503) == "HTTP 503");
 }
+
+TEST_CASE("what a server lacks refuses nothing once the run is interrupted") {
+    const auto lacks = []() -> int { throw std::invalid_argument("its page has no preemptions"); };
+    CHECK_THROWS_AS(unless_interrupted(lacks), std::invalid_argument);
+    stop_asked = true;
+    CHECK_THROWS_WITH_AS(unless_interrupted(lacks),
+                         "the run was interrupted while servers were asked: its page has no preemptions",
+                         no_server);
+    stop_asked = false;
+    CHECK(unless_interrupted([] { return 3; }) == 3);
+}
