@@ -1,6 +1,16 @@
 // TLS over a made-up network, in memory: what it does over sockets it does here, wherever the
 // stream of bytes is cut.
 #ifdef LLMBENCH_WITH_TLS
+#include "core/base/random.hpp"
+#include "core/planning/planning.hpp"
+#include "core/stored/record_json.hpp"
+#include "core/reports/result_json.hpp"
+#include "extensions/simulated/virtual_environment.hpp"
+#include "extensions/simulated/target.hpp"
+#include "effects/targets/live_target.hpp"
+#include "effects/gates/repeat.hpp"
+#include "effects/gates/slot.hpp"
+
 #include "simulated/tls.hpp"
 
 #include <doctest/doctest.h>

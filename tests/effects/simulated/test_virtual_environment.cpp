@@ -1,4 +1,14 @@
 // A load in virtual time, and what a made-up network does to it.
+#include "core/base/random.hpp"
+#include "core/planning/planning.hpp"
+#include "core/stored/record_json.hpp"
+#include "core/reports/result_json.hpp"
+#include "extensions/simulated/virtual_environment.hpp"
+#include "extensions/simulated/target.hpp"
+#include "effects/targets/live_target.hpp"
+#include "effects/gates/repeat.hpp"
+#include "effects/gates/slot.hpp"
+
 #include "simulated/virtual_world.hpp"
 
 #include <doctest/doctest.h>
