@@ -189,7 +189,7 @@ cause found_in(const repeat_data& d, const statistic_data& what, const char* fir
 }
 std::string refusal(const statistic_data& what, const repeat_data& d) {
     const cause why = found_in(d, what, "none_selected", "lacks_values");
-    return described(why ? why : found_in(d, what, "in_one_piece", "comes_in_bursts"));
+    return described(why ? why : found_in(d, what, "in_a_burst", "comes_in_bursts"));
 }
 statistic_data one(statistic_kind kind, metric_id m) { return make_statistic(kind, m, 0); }
 
