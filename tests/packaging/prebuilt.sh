@@ -94,7 +94,7 @@ END
 cat > own_main.cpp << 'END'
 #define DOCTEST_CONFIG_IMPLEMENT
 #include "gates.cpp"
-int main(int argc, char** argv) { return doctest::Context(argc, argv).run() ? 9 : 0; }
+int main(int argc, char** argv) { return doctest::Context(argc, argv).run() + exit_code() > 0 ? 9 : 0; }
 END
 { printf '#include "llmbench.hpp"\n'; cd "$include"; printf '#include "%s"\n' llmbench_*.hpp | grep -v llmbench_all; cd - > /dev/null
   cat << 'END'
