@@ -2726,7 +2726,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 36,135 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 36,138 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -5413,7 +5413,10 @@ public:
     }
     vector<std::string> names(const vector<std::string>&) override {
         vector<std::string> all;
-        for (const auto& named : members_of(at().value())) all.emplace_back(named.first);
+        const auto counting = members_of(at().value());
+        if (counting.empty()) return all;
+        for (const json_view& m : items_of(at().value()))  // in the order of the file
+            if (counting.at(m.name) == &m) all.emplace_back(m.name);
         return all;
     }
 
@@ -9655,7 +9658,7 @@ struct api_traits {
 
 /// In the order of the enumerators. An extension adds its own when the program starts.
 struct api_table {
-    api_traits rows[15];
+    api_traits rows[static_cast<std::size_t>(api_format::sglang_score) + 1];
     std::size_t known;
 
     const api_traits* begin() const { return rows; }
@@ -9701,7 +9704,7 @@ inline constinit api_table apis = {{
     {.name = "openai_responses", .path = "/v1/responses", .forces_lengths = true,
      .takes_images = true, .write = write_responses, .read = read_responses,
      .read_whole = read_responses_whole},
-}, 11};
+}, static_cast<std::size_t>(api_format::openai_embeddings)};
 inline std::string api_names() {
     std::string names;
     for (const api_traits& a : apis) names += (names.empty() ? "" : ", ") + std::string(a.name);
@@ -37795,7 +37798,7 @@ inline slot_seen seen_of(const slot& s, variant_repeats& variants, double part,
 /// that all is decided by it so far.
 inline slot_seen run_slot(const slot_host& host, const slot& s,
                           std::function<bool(load_so_far&&)> decides = {}) {
-    session& program = session::of_this_program();
+    const auto program = []() -> session& { return session::of_this_program(); };  // if it is kept
     variant_repeats variants = orders_of(host, s);
     const plan& p = variants[0].what;
     vector<seconds_by_place> alone;
@@ -37807,12 +37810,12 @@ inline slot_seen run_slot(const slot_host& host, const slot& s,
     early_looks looks(end, std::move(decides));
     std::optional<record_writer> writer;
     if (s.is_kept)
-        writer.emplace(program.records(), p.name, [&](delivered_requests&& d) {
+        writer.emplace(program().records(), p.name, [&](delivered_requests&& d) {
             if (looks_early) looks.take(std::move(d));
         });
     for (variant_repeat& v : variants) {
         if (writer) v.asked.out = &writer->box();
-        if (writer) v.asked.max_gaps = program.room_for_gaps() / variants.size();
+        if (writer) v.asked.max_gaps = program().room_for_gaps() / variants.size();
         if (looks_early) v.asked.decided = &end;
     }
     const server_pages none{};
@@ -37827,7 +37830,7 @@ inline slot_seen run_slot(const slot_host& host, const slot& s,
     for (std::size_t i = 0; i < pages.size(); ++i) {
         repeat_data& d = variants[i].seen;
         d.server = pages[i].metrics(cross_check_of(d).finished);
-        program.note_gaps(d.gaps.size());
+        program().note_gaps(d.gaps.size());
     }
     return seen_of(s, variants, end.part(), alone, day_ahead_ns() - was_ahead_ns);
 }

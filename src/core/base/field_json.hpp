@@ -177,7 +177,10 @@ public:
     }
     vector<std::string> names(const vector<std::string>&) override {
         vector<std::string> all;
-        for (const auto& named : members_of(at().value())) all.emplace_back(named.first);
+        const auto counting = members_of(at().value());
+        if (counting.empty()) return all;
+        for (const json_view& m : items_of(at().value()))  // in the order of the file
+            if (counting.at(m.name) == &m) all.emplace_back(m.name);
         return all;
     }
 

@@ -105,7 +105,7 @@ struct api_traits {
 
 /// In the order of the enumerators. An extension adds its own when the program starts.
 struct api_table {
-    api_traits rows[15];
+    api_traits rows[static_cast<std::size_t>(api_format::sglang_score) + 1];
     std::size_t known;
 
     const api_traits* begin() const { return rows; }
@@ -151,7 +151,7 @@ inline constinit api_table apis = {{
     {.name = "openai_responses", .path = "/v1/responses", .forces_lengths = true,
      .takes_images = true, .write = write_responses, .read = read_responses,
      .read_whole = read_responses_whole},
-}, 11};
+}, static_cast<std::size_t>(api_format::openai_embeddings)};
 inline std::string api_names() {
     std::string names;
     for (const api_traits& a : apis) names += (names.empty() ? "" : ", ") + std::string(a.name);
