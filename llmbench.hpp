@@ -2726,7 +2726,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 36,138 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 36,146 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -19779,7 +19779,7 @@ inline cause noted(objective_in_check& o, std::optional<client_error> error) {
 /// a pass stands; a limit on errors, which leaves them out, with a few.
 inline cause cut_off(objective_in_check& o) {
     const bool is_of_errors = o.s.statistic.metric == metric_id::error_rate;
-    if (o.is_guard() || o.is_in(verdict::invalid) || o.is_in(verdict::skipped)) return {};
+    if (o.is_in(verdict::invalid) || o.is_in(verdict::skipped)) return {};
     std::size_t cut = 0, measured = 0;
     std::string why;
     for (const repeat_data& d : repeats_of(variants_of(o.e, o.s)))
@@ -26975,12 +26975,13 @@ inline std::string summary_of(const gate_report& g) {
         const char* mark = name_at({"\u2705", "\u274C", "\u26A0\uFE0F", "\u26A0\uFE0F", "\u2796"},
                                    verdict_like(v));
         fill(out, "| {mark} {verdict} | {objective:m} | {measured}[ ({ratio})] | {typical} | "
-             "{interval} | {room} | {reason:c}[; {advice:m}] |\n",
+             "{interval} | {room} | {reason:c}[; {advice:m}][{alone:m}] |\n",
              {{"mark", mark}, {"verdict", verdict_text(v)}, {"objective", v.objective.text()},
               {"measured", verdict_value_text(v, v.measured)}, {"ratio", ratio_of_text(v)},
               {"typical", verdict_value_text(v, e.value)}, {"interval", interval_text(v)},
               {"room", v.distance}, {"reason", v.reason},
-              {"advice", v.advice}});
+              {"advice", v.reason.empty() ? text() : v.advice},
+              {"alone", v.reason.empty() ? v.advice : text()}});
     }
     if (const variant_figures& variant = g.figures.candidate; !variant.empty())
         fill(out, "\n{generates?|input }{throughput}, {status:c}[; {problem:c}]\n",
@@ -35934,6 +35935,9 @@ inline vector<user_report>& user_reports() {
     return all;
 }
 
+/// While they run: a gate in one of them would be told of by all of them, again and again.
+inline std::atomic<bool> is_telling_users{false};
+
 /// doctest's assertions in a user's report, where mostly no test case runs: one that does not hold
 /// makes the report fail.
 class assertions_in_report {
@@ -36068,12 +36072,14 @@ public:
             const report_view view{read_past_result(json, file), json, report_directory(),
                                    exit_code_of(worst())};
             lock.unlock();
+            is_telling_users = true;
             [[maybe_unused]] const assertions_in_report asserted;
             for (const user_report tell : vector<user_report>(user_reports()))
                 contain([&] {
                     if (!tell) throw std::runtime_error("on_report was given a null function");
                     call_of_user({"a function that on_report was given"}, [&] { tell(view); });
                 });
+            is_telling_users = false;
             lock.lock();
         });
         whole_ = whole_ && all_told;
@@ -38180,6 +38186,8 @@ inline void check_gate(const scenario& s, scenario_use use) {
 
 /// The name and the place of a gate that begins.
 inline gate_identity identity_of(const scenario& s, const char* file, int line, const char* verb) {
+    if (is_telling_users)
+        throw std::logic_error("a gate cannot begin while a function of on_report runs");
     return session::of_this_program().host().gate_at(str(s.name), file, line, verb);
 }
 

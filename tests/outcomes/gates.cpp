@@ -29,6 +29,7 @@ TEST_CASE("pass") { gate(quick(simulated(fast_engine()), within_reach())); }
 TEST_CASE("reports of one's own throw") {
     on_report([](const report_view&) { throw std::runtime_error("no room\nleft"); });
     on_report([](const report_view&) { throw 42; });
+    on_report([](const report_view&) { gate(quick(simulated(fast_engine()), within_reach())); });
     on_report(nullptr);
     on_report([](const report_view& r) { CHECK(r.exit_code == 0); CHECK_MESSAGE(r.exit_code == 77, "no"); });
     on_report([](const report_view& r) { std::cout << "told of " << r.exit_code << "\n"; });

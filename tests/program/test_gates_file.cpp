@@ -263,6 +263,12 @@ TEST_CASE("the command line is of all gates, and in no silent conflict with one"
     CHECK(file.refusal(called) == ":4: [chat] requests is here, and --requests on the command line: "
                                   "one of the two must go");
     called.texts.erase("--requests");
+    // Of two ways to say when requests are sent, one would be left out in silence.
+    const gates_at paced(std::string(server) + "[chat]\nrate = 6\nslo = [\"p90(ttft) <= 1 s\"]\n");
+    given_options users;
+    users.texts["--users"] = {"3"};
+    CHECK(paced.refusal(users).find("[chat] rate is here, and --users on the command line: one of the two "
+                                    "must go") != std::string::npos);
     called.texts["--slo"] = {"p90(ttft) <= 2 s"};
     CHECK(file.refusal(called).find("--slo is of one gate: with --config, write it into ") == 0);
     given_options chosen;

@@ -431,7 +431,7 @@ inline cause noted(objective_in_check& o, std::optional<client_error> error) {
 /// a pass stands; a limit on errors, which leaves them out, with a few.
 inline cause cut_off(objective_in_check& o) {
     const bool is_of_errors = o.s.statistic.metric == metric_id::error_rate;
-    if (o.is_guard() || o.is_in(verdict::invalid) || o.is_in(verdict::skipped)) return {};
+    if (o.is_in(verdict::invalid) || o.is_in(verdict::skipped)) return {};
     std::size_t cut = 0, measured = 0;
     std::string why;
     for (const repeat_data& d : repeats_of(variants_of(o.e, o.s)))

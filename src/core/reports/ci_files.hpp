@@ -180,12 +180,13 @@ inline std::string summary_of(const gate_report& g) {
         const char* mark = name_at({"\u2705", "\u274C", "\u26A0\uFE0F", "\u26A0\uFE0F", "\u2796"},
                                    verdict_like(v));
         fill(out, "| {mark} {verdict} | {objective:m} | {measured}[ ({ratio})] | {typical} | "
-             "{interval} | {room} | {reason:c}[; {advice:m}] |\n",
+             "{interval} | {room} | {reason:c}[; {advice:m}][{alone:m}] |\n",
              {{"mark", mark}, {"verdict", verdict_text(v)}, {"objective", v.objective.text()},
               {"measured", verdict_value_text(v, v.measured)}, {"ratio", ratio_of_text(v)},
               {"typical", verdict_value_text(v, e.value)}, {"interval", interval_text(v)},
               {"room", v.distance}, {"reason", v.reason},
-              {"advice", v.advice}});
+              {"advice", v.reason.empty() ? text() : v.advice},
+              {"alone", v.reason.empty() ? v.advice : text()}});
     }
     if (const variant_figures& variant = g.figures.candidate; !variant.empty())
         fill(out, "\n{generates?|input }{throughput}, {status:c}[; {problem:c}]\n",

@@ -118,6 +118,8 @@ inline void check_gate(const scenario& s, scenario_use use) {
 
 /// The name and the place of a gate that begins.
 inline gate_identity identity_of(const scenario& s, const char* file, int line, const char* verb) {
+    if (is_telling_users)
+        throw std::logic_error("a gate cannot begin while a function of on_report runs");
     return session::of_this_program().host().gate_at(str(s.name), file, line, verb);
 }
 

@@ -67,6 +67,9 @@ inline vector<user_report>& user_reports() {
     return all;
 }
 
+/// While they run: a gate in one of them would be told of by all of them, again and again.
+inline std::atomic<bool> is_telling_users{false};
+
 /// doctest's assertions in a user's report, where mostly no test case runs: one that does not hold
 /// makes the report fail.
 class assertions_in_report {
@@ -201,12 +204,14 @@ public:
             const report_view view{read_past_result(json, file), json, report_directory(),
                                    exit_code_of(worst())};
             lock.unlock();
+            is_telling_users = true;
             [[maybe_unused]] const assertions_in_report asserted;
             for (const user_report tell : vector<user_report>(user_reports()))
                 contain([&] {
                     if (!tell) throw std::runtime_error("on_report was given a null function");
                     call_of_user({"a function that on_report was given"}, [&] { tell(view); });
                 });
+            is_telling_users = false;
             lock.lock();
         });
         whole_ = whole_ && all_told;

@@ -271,11 +271,18 @@ private:
             if (key == "part") own.texts["part"] = {""};
             else if (key != "task" && key != "prepare") take_key(own, key, table.items[i], at);
         }
+        const auto refuse_both = [&](const std::string& here, const std::string& called_as) {
+            refuse_at(at, line_of(table, here),
+                      here.substr(2) + " is here, and " + called_as +
+                          " on the command line: one of the two must go");
+        };
         for (const auto& [option, texts] : own.texts)
             if ((!texts.empty() || own.off.contains(option)) && called.has(option.c_str()))
-                refuse_at(at, line_of(table, option),
-                          option.substr(2) + " is here, and " + option +
-                              " on the command line: one of the two must go");
+                refuse_both(option, option);
+        for (const choice_of_options& c : choices_of_options())
+            for (const char* here : c.one_of)
+                for (const char* other : c.one_of)
+                    if (own.has(here) && called.has(other)) refuse_both(here, other);
         given_options all = merged(common, own);
         all.texts["--name"] = {name};
         const std::string example =

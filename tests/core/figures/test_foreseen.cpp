@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
 
 using namespace verdicts;
 
@@ -120,4 +121,24 @@ TEST_CASE("shares are foreseen by their counts") {
 TEST_CASE("nothing is foreseen of what has no value") {
     CHECK_FALSE(foreseen_of(described(undecided(mean(ttft) <= 1_s)), judging_rule{}).is_known());
     CHECK(foreseen_text(described(undecided(mean(ttft) <= 1_s)), {}) == "");
+}
+
+TEST_CASE("what is foreseen of a load at once is in the limit's unit, by the interval of its estimate") {
+    slo_verdict v;
+    v.objective = mean(tpot) <= 1.05 * baseline;
+    v.limit = 1.05;
+    v.estimate = {1.01, 0.98, 1.04};
+    vector<named_values> inputs(3);
+    inputs[0].name = "slice_parts";  // in seconds
+    inputs[1].name = "standard_error";
+    inputs[1].values = types::list<double>(vector<double>{0.0002});
+    inputs[2].name = "df";
+    inputs[2].values = types::list<double>(vector<double>{20});
+    v.inputs = types::list<named_values>(inputs);
+    const foreseen f = foreseen_of(v, judging_rule{});
+    REQUIRE(f.is_known());
+    CHECK(f.shows_from > 1.05 + 0.03);
+    CHECK(f.shows_from < 1.05 + 0.05);
+    v.estimate.low = -std::numeric_limits<double>::infinity();
+    CHECK(!foreseen_of(v, judging_rule{}).is_known());
 }

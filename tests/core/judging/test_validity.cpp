@@ -1463,6 +1463,14 @@ TEST_CASE("sessions that the client's own limit ends are no errors of the server
     CHECK(v[2].estimate.value == 0);
     CHECK(v[3].outcome == verdict::pass);
     CHECK(judge_all(measured(three, {advisory(limit)})).back().outcome == verdict::pass);  // the guard
+    // Where over 5 % are unanswered, nothing says that the server fails none of them.
+    vector<repeat_data> many = three;
+    for (repeat_data& d : many)
+        for (std::size_t i = 40; i < 46; ++i) {
+            d.records[i].status = request_status::cancelled;
+            d.records[i].error = d.records[46].error;
+        }
+    CHECK(judge_all(measured(many, {advisory(limit)})).back().outcome == verdict::invalid);
     // What the server fails, and what a load without sessions leaves unanswered, counts.
     const vector<repeat_data> failing(3, cut(true, 8)), plain(3, cut(false));
     CHECK(judge_all(measured(failing, {errors}))[0].outcome == verdict::fail);

@@ -143,6 +143,21 @@ inline foreseen foreseen_of_repeats(const slo_verdict& v, judging_rule rule,
     return {at_distance(v.objective, from, v.limit, number_of(v, "scale", 1)),
             static_cast<double>(open) / runs};
 }
+/// For a load at once: by the interval of the estimate, as the analysis of slices counts in units of
+/// its own.
+inline foreseen foreseen_at_once(const slo_verdict& v, const judging_rule& rule) {
+    const double sign = v.objective.at_most ? 1 : -1, df = number_of(v, "df", 1);
+    const estimate_t& e = v.estimate;
+    const double pass_t = student_t_quantile(normal_cdf(rule.pass_z), df);
+    const double fail_t = student_t_quantile(normal_cdf(rule.fail_z), df);
+    const double pass_se = std::fabs((v.objective.at_most ? e.high : e.low) - e.value) / pass_t;
+    const double fail_se = std::fabs(e.value - (v.objective.at_most ? e.low : e.high)) / fail_t;
+    if (!(pass_se > 0) || !(fail_se > 0) || !std::isfinite(pass_se) || !std::isfinite(fail_se))
+        return {};
+    const double over = sign * (e.value - v.limit);
+    const double decided = normal_cdf(-over / pass_se - pass_t) + normal_cdf(over / fail_se - fail_t);
+    return {v.limit + sign * (fail_t + nine_in_ten) * fail_se, std::clamp(1 - decided, 0.0, 1.0)};
+}
 /// For a statistic judged within a run: by its own error.
 inline foreseen foreseen_within_a_run(const slo_verdict& v, const judging_rule& rule) {
     const double mean = number_of(v, "mean", not_a_number), df = number_of(v, "df", 1);
@@ -190,6 +205,7 @@ inline foreseen foreseen_of_counts(const slo_verdict& v, const judging_rule& rul
 inline foreseen foreseen_of(const slo_verdict& v, const judging_rule& rule,
                             const foreseen_noise& noise = {}) {
     if (input_of(v, "trials")) return foreseen_of_counts(v, rule);
+    if (input_of(v, "slice_parts")) return foreseen_at_once(v, rule);
     const bool is_of_repeats = input_of(v, values_name(kind_of(v.objective))) != nullptr;
     return is_of_repeats ? foreseen_of_repeats(v, rule, noise) : foreseen_within_a_run(v, rule);
 }
