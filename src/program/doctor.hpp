@@ -316,7 +316,6 @@ inline server_findings examined_server(const given_options& o) {
     s.slos = {mean(ttft) <= hour, p50(ttft) <= hour, p90(ttft) <= hour, mean(tpot) <= hour,
               mean(e2e) <= hour};
     set_variable("LLMBENCH_CALIBRATE", std::to_string(repeats));
-    set_variable("LLMBENCH_REPORT_DIR", o.has("--report") ? o["--report"] : "llmbench-doctor");
     const result all = gate(s, "", 0);
     exit_code();  // it judges nothing
     if (stop_asked.load()) return f;
@@ -399,6 +398,8 @@ inline int doctor(const given_options& o) {
     check_fit(o, {{o.has("--url"), " is of a server: it needs --url",
                    {"--users", "--rate", "--duration", "--name", "--report", "--model"}}});
     const interrupt_guard signals;
+    // Before the first load, which takes the folder for the program.
+    set_variable("LLMBENCH_REPORT_DIR", o.has("--report") ? o["--report"] : "llmbench-doctor");
     const std::string file = o.has("--out") ? o["--out"] : "doctor.json";
     drafted_files().add(file, "");  // refused before the measurement; the draft goes
     const environment_facts here = environment_now();
