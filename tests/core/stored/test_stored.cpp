@@ -649,7 +649,7 @@ TEST_CASE("no number of a file says how much memory reading it takes") {
     std::string names = "{";
     for (int i = 0; i <= 1000; ++i) names += printed("%s\"series_%d\": []", i > 0 ? ", " : "", i);
     CHECK(said("\"named\": {}", "\"named\": " + names + "}") ==
-          "r.json: gates[0].candidate.repeats[0].server.named.series_999 is a list, up to 1000 "
+          "r.json: gates[0].candidate.repeats[0].server.named.series_1000 is a list, up to 1000 "
           "series are allowed");
 }
 
