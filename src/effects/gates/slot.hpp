@@ -206,7 +206,7 @@ inline slot_seen seen_of(const slot& s, variant_repeats& variants, double part,
 /// that all is decided by it so far.
 inline slot_seen run_slot(const slot_host& host, const slot& s,
                           std::function<bool(load_so_far&&)> decides = {}) {
-    const auto program = []() -> session& { return session::of_this_program(); };  // if it is kept
+    session& program = session::of_this_program();
     variant_repeats variants = orders_of(host, s);
     const plan& p = variants[0].what;
     vector<seconds_by_place> alone;
@@ -218,12 +218,12 @@ inline slot_seen run_slot(const slot_host& host, const slot& s,
     early_looks looks(end, std::move(decides));
     std::optional<record_writer> writer;
     if (s.is_kept)
-        writer.emplace(program().records(), p.name, [&](delivered_requests&& d) {
+        writer.emplace(program.records(), p.name, [&](delivered_requests&& d) {
             if (looks_early) looks.take(std::move(d));
         });
     for (variant_repeat& v : variants) {
         if (writer) v.asked.out = &writer->box();
-        if (writer) v.asked.max_gaps = program().room_for_gaps() / variants.size();
+        if (writer) v.asked.max_gaps = program.room_for_gaps() / variants.size();
         if (looks_early) v.asked.decided = &end;
     }
     const server_pages none{};
@@ -238,7 +238,7 @@ inline slot_seen run_slot(const slot_host& host, const slot& s,
     for (std::size_t i = 0; i < pages.size(); ++i) {
         repeat_data& d = variants[i].seen;
         d.server = pages[i].metrics(cross_check_of(d).finished);
-        program().note_gaps(d.gaps.size());
+        program.note_gaps(d.gaps.size());
     }
     return seen_of(s, variants, end.part(), alone, day_ahead_ns() - was_ahead_ns);
 }

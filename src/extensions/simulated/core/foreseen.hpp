@@ -143,31 +143,40 @@ inline foreseen foreseen_of_repeats(const slo_verdict& v, judging_rule rule,
     return {at_distance(v.objective, from, v.limit, number_of(v, "scale", 1)),
             static_cast<double>(open) / runs};
 }
+/// The quantiles of Student's t at the levels of a pass and of a fail.
+struct quantiles_of_t {
+    double pass = 0, fail = 0;
+    quantiles_of_t(const slo_verdict& v, const judging_rule& rule) {
+        const double df = number_of(v, "df", 1);
+        pass = student_t_quantile(normal_cdf(rule.pass_z), df);
+        fail = student_t_quantile(normal_cdf(rule.fail_z), df);
+    }
+    /// How often neither is shown. `over`: how far the value is beyond the limit.
+    double open(double over, double pass_se, double fail_se) const {
+        const double decided = normal_cdf(-over / pass_se - pass) + normal_cdf(over / fail_se - fail);
+        return std::clamp(1 - decided, 0.0, 1.0);
+    }
+};
 /// For a load at once: by the interval of the estimate, as the analysis of slices counts in units of
 /// its own.
 inline foreseen foreseen_at_once(const slo_verdict& v, const judging_rule& rule) {
-    const double sign = v.objective.at_most ? 1 : -1, df = number_of(v, "df", 1);
+    const double sign = v.objective.at_most ? 1 : -1;
     const estimate_t& e = v.estimate;
-    const double pass_t = student_t_quantile(normal_cdf(rule.pass_z), df);
-    const double fail_t = student_t_quantile(normal_cdf(rule.fail_z), df);
-    const double pass_se = std::fabs((v.objective.at_most ? e.high : e.low) - e.value) / pass_t;
-    const double fail_se = std::fabs(e.value - (v.objective.at_most ? e.low : e.high)) / fail_t;
+    const quantiles_of_t t(v, rule);
+    const double pass_se = std::fabs((v.objective.at_most ? e.high : e.low) - e.value) / t.pass;
+    const double fail_se = std::fabs(e.value - (v.objective.at_most ? e.low : e.high)) / t.fail;
     if (!(pass_se > 0) || !(fail_se > 0) || !std::isfinite(pass_se) || !std::isfinite(fail_se))
         return {};
-    const double over = sign * (e.value - v.limit);
-    const double decided = normal_cdf(-over / pass_se - pass_t) + normal_cdf(over / fail_se - fail_t);
-    return {v.limit + sign * (fail_t + nine_in_ten) * fail_se, std::clamp(1 - decided, 0.0, 1.0)};
+    return {v.limit + sign * (t.fail + nine_in_ten) * fail_se,
+            t.open(sign * (e.value - v.limit), pass_se, fail_se)};
 }
 /// For a statistic judged within a run: by its own error.
 inline foreseen foreseen_within_a_run(const slo_verdict& v, const judging_rule& rule) {
-    const double mean = number_of(v, "mean", not_a_number), df = number_of(v, "df", 1);
+    const double mean = number_of(v, "mean", not_a_number);
     const double se = number_of(v, "standard_error", not_a_number);
     if (!(se > 0) || std::isnan(mean)) return {};
-    const double pass_t = student_t_quantile(normal_cdf(rule.pass_z), df);
-    const double fail_t = student_t_quantile(normal_cdf(rule.fail_z), df);
-    const double decided = normal_cdf(-mean / se - pass_t) + normal_cdf(mean / se - fail_t);
-    return {at_distance(v.objective, (fail_t + nine_in_ten) * se, v.limit),
-            std::clamp(1 - decided, 0.0, 1.0)};
+    const quantiles_of_t t(v, rule);
+    return {at_distance(v.objective, (t.fail + nine_in_ten) * se, v.limit), t.open(mean, se, se)};
 }
 
 /// For a share of requests: by binomial counts of the independent ones. The error guard passes by
