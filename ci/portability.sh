@@ -5,8 +5,9 @@
 #                   itself, and live gates run under qemu-user
 #     macos-arm64   macOS on Apple silicon, macos-x86_64 on Intel: the header, the examples and the
 #                   tests are compiled and linked by zig's clang with its own macOS headers, not run
-#     arm64-program the program for Linux on Arm64, static and with TLS, as build/arm64-program/llmbench;
-#                   under qemu-user it passes a gate on its own server. ci/release.sh --arm64 makes a wheel of it
+#     arm64-program the program for Linux on Arm64, static and with TLS, as build/arm64-program/llmbench, and
+#                   libllmbench.a; under qemu-user the program passes a gate on its own server, and so does a
+#                   gate file that links the archive. ci/release.sh --arm64 makes a wheel of both
 # What it needs comes from Debian and, zig alone, from PyPI. All but the last are without TLS: there is no
 # OpenSSL for these machines here. Nothing is skipped: what cannot be had ends it.
 set -euo pipefail
@@ -74,12 +75,13 @@ program_on_arm64() {
     say "$name: build, after $SECONDS s"
     configure $name -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 \
         -DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++ -DLLMBENCH_BUILD_{TESTS,EXAMPLES,BENCH}=OFF \
-        -DLLMBENCH_PROGRAM_STATIC=ON -DLLMBENCH_WITH_TLS=ON -DCMAKE_DISABLE_FIND_PACKAGE_CLI11=ON \
+        -DLLMBENCH_PROGRAM_STATIC=ON -DLLMBENCH_WITH_TLS=ON -DLLMBENCH_BUILD_ARCHIVE=ON \
+        -DCMAKE_DISABLE_FIND_PACKAGE_CLI11=ON \
         -DLLMBENCH_{ASIO,PICOJSON,DOCTEST,CLI11,TOMLPLUSPLUS}_INCLUDE_DIR="$headers" \
         "-DCMAKE_CXX_FLAGS=-isystem $ssl/usr/include/aarch64-linux-gnu" \
         -DOPENSSL_INCLUDE_DIR="$ssl/usr/include" -DOPENSSL_SSL_LIBRARY="$libraries/libssl.a" \
         -DOPENSSL_CRYPTO_LIBRARY="$libraries/libcrypto.a"
-    cmake --build build/$name --target llmbench_program
+    cmake --build build/$name --parallel "$(cores)" --target llmbench_program llmbench_archive llmbench_main
     say "$name: a gate, after $SECONDS s"
     : > build/$name/served
     qemu-aarch64 $program serve --slots 32 --port 0 > build/$name/served &
@@ -92,6 +94,22 @@ program_on_arm64() {
     # Times say nothing of an emulated client.
     qemu-aarch64 $program run --url "$at" --users 2 --requests 30 --warmup 2 --output-tokens 4 \
         --report build/$name/report --slo 'error_rate <= 20 %' || die "the program for Arm64 passes no gate"
+    say "$name: a gate file that links libllmbench.a, after $SECONDS s"
+    rm -rf build/$name/installed
+    cmake --install build/$name --prefix build/$name/installed > /dev/null
+    cat > build/$name/gates.cpp << 'END'
+#include "llmbench.hpp"
+TEST_CASE("linked") {
+    using namespace llmbench;
+    gate({.workload = synthetic{.prompt_tokens = fixed(8), .output_tokens = fixed(4)},
+          .arrivals = closed_loop(2), .requests = 30, .repeats = 2, .slos = {error_rate <= 20_pct}});
+}
+END
+    local flags
+    read -ra flags <<< "$(qemu-aarch64 build/$name/installed/bin/llmbench flags)"
+    aarch64-linux-gnu-g++ -std=c++20 build/$name/gates.cpp "${flags[@]}" -o build/$name/gates
+    LLMBENCH_URL=$at LLMBENCH_REPORT_DIR=build/$name/report qemu-aarch64 -L /usr/aarch64-linux-gnu build/$name/gates ||
+        die "a gate file that links the archive for Arm64 passes no gate"
     kill "$server"
 }
 

@@ -4,7 +4,7 @@
 # a source archive, ports for vcpkg and Conan that name it, and SHA256SUMS.
 #   ci/release.sh [--no-tests] [--arm64] [URL]     URL: where people will find these files, as README.md
 #                                                  has it in RELEASE=; default: that folder
-#   --arm64: the program and its wheel for Linux on Arm64, too, by Debian's cross compiler
+#   --arm64: the program, libllmbench.a and their wheel for Linux on Arm64, too, by Debian's cross compiler
 # Refuses a tree with changes. Runs the README's two commands and every test before, unless told not to.
 # The program is made from the archive and needs no library; it then runs in a root with nothing else in
 # it, and judges a server outside of that. So does the wheel, in an empty environment.
@@ -63,13 +63,17 @@ cat /usr/share/doc/{libcli11-dev,libtomlplusplus-dev,picojson-dev,libssl-dev,lib
     /usr/share/common-licenses/{Apache-2.0,LGPL-2.1,GPL-3} > "$out/$program.licenses"
 
 # Beside it what gates in C++ link.
+# packed INSTALLED PROGRAM STRIP: what cmake --install has left, as the archive of a release
+packed() {
+    cp "$2" "$1/bin/llmbench"
+    "$3" --strip-unneeded "$1"/lib/lib*.a
+    cp "$out/$program.licenses" "$1/share/licenses/llmbench/of-what-is-linked.txt"  # the same libraries everywhere
+    tar -C "$(dirname "$1")" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$(git log -1 --format=%ct)" \
+        -czf "$out/$(basename "$1").tar.gz" "$(basename "$1")"
+}
 installed=$work/llmbench-$version-${program#llmbench-}
 cmake --install "$work/build" --prefix "$installed" > "$work/installed" || die "$(tail -n 3 "$work/installed")"
-cp "$out/$program" "$installed/bin/llmbench"
-strip --strip-unneeded "$installed"/lib/lib*.a
-cp "$out/$program.licenses" "$installed/share/licenses/llmbench/of-what-is-linked.txt"
-tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$(git log -1 --format=%ct)" \
-    -czf "$out/$(basename "$installed").tar.gz" "$(basename "$installed")"
+packed "$installed" "$out/$program" strip
 bash tests/packaging/prebuilt.sh "$installed"
 
 say "the program alone, in a root that has nothing else"
@@ -114,7 +118,10 @@ if [[ $arm64 ]]; then
     bash "$source/ci/portability.sh" arm64-program
     aarch64-linux-gnu-strip -o "$out/llmbench-linux-aarch64" "$source/build/arm64-program/llmbench"
     cp "$out/$program.licenses" "$out/llmbench-linux-aarch64.licenses"  # the same libraries
-    python3 ci/packaging/wheel.py "$out/llmbench-linux-aarch64" "$out" "$out/llmbench-linux-aarch64.licenses"
+    for_arm=$work/llmbench-$version-linux-aarch64
+    cp -r "$source/build/arm64-program/installed" "$for_arm"
+    packed "$for_arm" "$out/llmbench-linux-aarch64" aarch64-linux-gnu-strip
+    python3 ci/packaging/wheel.py --prefix "$for_arm" "$out/llmbench-linux-aarch64" "$out" "$out/llmbench-linux-aarch64.licenses"
 fi
 
 say "ports that name $url/$archive"

@@ -143,6 +143,16 @@ for compiler in "${compilers[@]}"; do
     ok "$compiler: compiled and linked apart"
 done
 
+# ---- the templates of CI take it where it is there
+for template in ci/gitlab.yml ci/Jenkinsfile; do
+    line=$(grep -oE 'g\+\+ -std=c\+\+20 gates.cpp [^'"'"']* -o gates' "$top/$template")
+    rm -f gates
+    PATH=$work/installed/bin:$PATH bash -euc "${line/g++/\"$cxx\"} -v" > log 2>&1 || { tail -n 40 log; die "$template: $line"; }
+    grep -q -- -lllmbench_main log || die "$template does not link the archive"
+    LLMBENCH_URL=$url ends 0 "PASS" ./gates -tc="in time"
+done
+ok "the templates of CI"
+
 # ---- the programs of tests/outcomes, which are compiled with the header elsewhere
 for name in gates own_main no_doctest; do
     mkdir -p outcomes
