@@ -20,6 +20,7 @@
 #include "program/arguments.hpp"
 #include "program/config/blind_spots.hpp"
 #include "program/config/gates_file.hpp"
+#include "program/designs.hpp"
 #include "program/output.hpp"
 #include "program/run.hpp"
 #include "program/values.hpp"
@@ -48,6 +49,8 @@ struct explained_gate {
     vector<objective> objectives{};
     vector<std::string> not_modelled{};  // objectives and side tasks that a model has not
     vector<blind_spot> cannot_see{};
+    double repeat_s = 0;
+    vector<statistic_designs> designs{};  // of --budget
 };
 
 /// The gate as a model can have it: `left_out` gets what it cannot.
@@ -77,7 +80,8 @@ inline explained_gate explained(const gate_in_file& g, const gate_report& r,
     const double planned_s = seconds_of_one(r.what);
     const double modelled_s = r.took_s / static_cast<double>(std::max<std::size_t>(
                                              1, r.figures.candidate.repeats.size()));
-    const span_of_repeats span = expected_span(r.what, planned_s > 0 ? planned_s : modelled_s);
+    e.repeat_s = planned_s > 0 ? planned_s : modelled_s;
+    const span_of_repeats span = expected_span(r.what, e.repeat_s);
     e.least_s = r.what.searches() ? r.took_s : span.least;
     e.most_s = std::max(e.least_s, span.most);
     for (std::size_t i = 0; i < r.rehearsal.objectives.size(); ++i) {
@@ -94,7 +98,7 @@ inline explained_gate explained(const gate_in_file& g, const gate_report& r,
     return e;
 }
 
-inline std::string explained_text(const explained_gate& e, const char* file) {
+inline std::string explained_text(const explained_gate& e, const char* file, double budget_s) {
     std::string t = printed("\n%s  (%s:%d)\n", printable(e.name, 200).c_str(), file, e.line);
     if (!e.refusal.empty()) return t + wrapped_lines("  REFUSED: " + e.refusal) + "\n";
     const auto line = [&](const char* what, const std::string& text) {
@@ -109,6 +113,7 @@ inline std::string explained_text(const explained_gate& e, const char* file) {
                               (o.is_advisory ? "; advisory: fails nothing" : "")});
     }
     t += console_table(table, 0);
+    for (const statistic_designs& d : e.designs) t += designs_text(d, budget_s);
     for (const std::string& n : e.not_modelled) line("no model of", n);
     t += e.cannot_see.empty() ? "" : "  cannot see\n";
     for (const blind_spot& b : e.cannot_see) t += "    - " + b.text + "\n";
@@ -130,7 +135,9 @@ inline std::string explained_json(const vector<explained_gate>& all, const char*
             j.field("limit", o.limit).field("fails_from", o.shows_from);
             j.field("inconclusive", o.inconclusive).field("on_the_model", o.would_be).close();
         }
-        j.close().key("not_modelled").open('[');
+        j.close();
+        if (!e.designs.empty()) write_designs(j, e.designs);
+        j.key("not_modelled").open('[');
         for (const std::string& n : e.not_modelled) j.value(std::string_view(n));
         j.close().key("cannot_see").open('[');
         for (const blind_spot& b : e.cannot_see)
@@ -169,10 +176,37 @@ private:
     std::streambuf* console_ = nullptr;
 };
 
+/// What --budget and --restart say; a budget of 0: not asked for.
+inline design_costs costs_of(const given_options& o) {
+    design_costs c;
+    if (o.has("--budget")) {
+        const given g = o.one("--budget");
+        c.budget_s = time_of(g).seconds();
+        if (!(c.budget_s > 0)) g.refuse_as("a time above 0, such as 10min");
+    }
+    if (o.has("--restart-time")) c.restart_s = time_of(o.one("--restart-time")).seconds();
+    if (c.budget_s > 0) return c;
+    for (const char* of_it : {"--restart-time", "--calibration"})
+        if (o.has(of_it)) refuse({of_it, " is of --budget: name the time, as --budget 10min"});
+    return c;
+}
+inline void add_designs(const given_options& o, const gate_in_file& g, design_costs c,
+                        explained_gate& into) {
+    gate_calibration known;
+    if (o.has("--calibration")) {
+        const std::string file = o["--calibration"];
+        known = read_calibration(file_content(file, "--calibration"), file, g.name);
+        if (!known.why_none.empty()) into.not_modelled.push_back(known.why_none);
+    }
+    c.repeat_s = into.repeat_s;
+    into.designs = designs_of(g.what, c, known);
+}
+
 inline int explain_gates(const given_options& o) {
     if (o.all("FILE").size() != 1)
         refuse({"one file of gates is needed, as `llmbench explain gates.toml`"});
     const std::string like = o.has("--like") ? o["--like"] : "1";
+    const design_costs costs = costs_of(o);
     vector<explained_gate> all;
     gate_outcome worst = gate_outcome::passed;
     const char* path = "";
@@ -192,6 +226,7 @@ inline int explain_gates(const given_options& o) {
                 if (of.outcome != gate_outcome::skipped) worst = worse_of(worst, of.outcome);
                 if (!of.rehearsal.model.empty()) model = of.rehearsal.model;
                 all.push_back(explained(*g, of, std::move(left_out)));
+                if (costs.budget_s > 0 && of.refusal.empty()) add_designs(o, *g, costs, all.back());
             });
         }
         exit_code();
@@ -201,7 +236,7 @@ inline int explain_gates(const given_options& o) {
     else {
         double least = 0, most = 0;
         for (const explained_gate& e : all) {
-            text += explained_text(e, path);
+            text += explained_text(e, path, costs.budget_s);
             least += e.least_s;
             most += e.most_s;
         }
@@ -221,12 +256,17 @@ inline verb explain_verb() {
              {"Options",
               {{"--gate", "NAME", "of the file, this one; may be repeated", takes::each},
                {"--like", "FILE", "result.json of a run, whose server is modelled"},
+               {"--budget", "TIME", "what each design of a gate finds in that time, best first"},
+               {"--calibration", "FILE", "for --budget: calibration.json with the spread of repeats"},
+               {"--restart-time", "TIME", "for --budget: a server's start, default 2min"},
                {"--json", "", "for machines", takes::nothing}}}},
             "Examples:\n"
             "  llmbench explain gates.toml\n"
             "  llmbench explain gates.toml --like llmbench-report/result.json --json\n"
+            "  llmbench explain gates.toml --budget 10min --calibration calibration.json\n"
             "For each gate: the time that it takes, the smallest miss that fails in nine runs of\n"
-            "ten, and what it cannot see.\n"
+            "ten, and what it cannot see. With --budget, the same for each design of a gate, from\n"
+            "drawn repeats; both servers at once from the table of tests/bench/rates.md.\n"
             "Exit codes: 0 all gates are accepted, 2 one is refused, 3 one could not be modelled.",
             explain_gates};
 }

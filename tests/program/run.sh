@@ -225,6 +225,12 @@ o = chat["objectives"][0]
 assert o["slo"] == "p90(ttft) <= 5 s" and o["fails_from"] > o["limit"] == 5 and not o["advisory"]
 assert {"tail", "answers"} <= {b["id"] for b in chat["cannot_see"]}
 END
+    ends 0 explain gates.toml --gate chat --budget 10min
+    says "  in 10 min, of any statistic, whose repeats spread by 3 % (assumed)" "a fixed limit" "once, " "a second GPU"
+    ends 2 explain gates.toml --budget 0s
+    says '--budget is "0s": it must be a time above 0, such as 10min'
+    ends 2 explain gates.toml --calibration calibration.json
+    says "--calibration is of --budget"
     if [[ -e llmbench-report || -e llmbench-rehearsal ]]; then wrong "explain leaves a report"; else ok; fi
     GITHUB_ACTIONS=true GITHUB_STEP_SUMMARY=$work/step ends 0 explain gates.toml --gate chat
     if [[ -e $work/step ]]; then wrong "explain writes the summary of a step"; else ok; fi
