@@ -104,7 +104,7 @@ inline vector<past_gate> gates_in(const own_run& run, const std::string& name) {
 
 /// Whether it was on another setting of a comparison, which is another gate.
 inline bool is_of_another_gate(const slo& s, const stored_gate& g) {
-    return s.factor > 0 && !slo_context(g.described).has_baseline();
+    return !is_absolute(s) && !slo_context(g.described).has_baseline();
 }
 /// Returns a gate of a run, to be judged by these objectives under its old conditions; `are_own`:
 /// they are those of the file. `against`: the gate of another setting, as the baseline.

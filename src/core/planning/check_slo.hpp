@@ -291,7 +291,7 @@ inline const char* what_of(const statistic_data& w) {
 }
 /// The fewest questions of which three may be wrong.
 inline long long least_answers_of(const slo& s) {
-    const bool is_judged = is_of_answers(s.statistic.metric) && s.factor <= 0 && s.bound < 1;
+    const bool is_judged = is_of_answers(s.statistic.metric) && is_absolute(s) && s.bound < 1;
     return is_judged && !s.is_advisory ? static_cast<long long>(rounded_up(3 / (1 - s.bound))) : 0;
 }
 /// `answers`: the fewest that an objective on answers needs, 0 for others.
@@ -323,7 +323,7 @@ inline void check_sample(const statistic_data& w, const slo_context& c, const st
 
 /// Planning has already refused capacities that do not suit the arrivals.
 inline void check_capacity(const slo& s, const slo_context& c, const std::string& given) {
-    if (s.factor != 0)
+    if (!is_absolute(s))
         refuse({given, "a capacity is held against a load, as in capacity >= 12_rps: write the one "
                        "that find_capacity() finds of the baseline"});
     if (!(s.bound > 0 && std::isfinite(s.bound))) refuse({given, "the limit must be above zero"});
@@ -343,7 +343,7 @@ inline void check_drift(const slo& s, const slo_context& c, const std::string& g
     if (has_planned_change(c.sent.arrivals))
         refuse({given, "arrivals is ", c.arrivals(), ", so that the drift would be that of the "
                        "load"});
-    if (s.factor != 0) refuse({given, "a drift is compared with a fraction, as in 110_pct"});
+    if (!is_absolute(s)) refuse({given, "a drift is compared with a fraction, as in 110_pct"});
     if (!(s.bound > 0 && std::isfinite(s.bound))) refuse({given, "the limit must be above zero"});
     if (!(s.at_most ? s.bound >= 1 : s.bound <= 1))
         refuse({given, "a run that stays as it is has a drift of 100 %: the limit lies on the side "
@@ -372,7 +372,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
     check_metric_of_load(drifting(w), c, given);
     check_selection(w, c, given);
     check_sample(w, c, given, least_answers_of(s));
-    if (c.judged.by_slices && s.factor == 0 && is_judged_by_spread(w.metric) &&
+    if (c.judged.by_slices && is_absolute(s) && is_judged_by_spread(w.metric) &&
         !c.sent.described.is_there &&
         c.judged.max_repeats < fewest_repeats_of(s, repeats_are::at_once, last_analysis).pass)
         refuse({given, "pairs is at_once, whose one load decides only comparisons: give it "

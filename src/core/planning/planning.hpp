@@ -140,8 +140,7 @@ inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
     if (s.slos.size() > 0 && !is_paired && all_of(s.slos, drifts)) n.first = 1;
     if (asked != 0 && judges && !(asked >= n.first))
         refuse({printed("repeats is %lld: a verdict needs at least %d", asked, n.first)});
-    const bool compares =
-        is_paired && any_of(s.slos, [](const slo& x) { return x.factor > 0; });
+    const bool compares = is_paired && !all_of(s.slos, is_absolute);
     if (asked > 0) n.most = static_cast<int>(asked);
     else if (!judges) n.most = 3;
     else if (compares && !goes_by_slices(s)) n.max_if_noisy = last_noisy_pair_analysis;

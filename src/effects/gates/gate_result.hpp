@@ -42,7 +42,7 @@ inline std::string baseline_fault(const measured_gate& m) {
     if (!m.seen.stopped.empty()) return m.seen.stopped;
     if (on.saturated) return described(on.saturated);
     for (const decision& v : m.found.verdicts) {
-        const bool is_judged = v.objective.factor == 0 && !v.objective.is_advisory;
+        const bool is_judged = is_absolute(v.objective) && !v.objective.is_advisory;
         if (is_judged && v.outcome == verdict::invalid) return described(v.why, v);
         if (is_judged && v.objective.statistic.metric == metric_id::error_rate &&
             v.estimate.value > v.limit)
@@ -85,7 +85,7 @@ inline gate_report report_of(const measured_gate& m, const settings& asked) {
 inline void write_as_baseline(gate_report& g, const measured_gate& m, const settings& asked) {
     const std::string file = str(g.what.judged->stored.file), fault = baseline_fault(m);
     for (slo_verdict& v : g.verdicts) {
-        if (v.objective.factor <= 0) continue;
+        if (is_absolute(v.objective)) continue;
         if (!fault.empty()) v.reason = file + " was not written: " + fault;
         else v = without_advice(v, verdict::skipped,
                                 "written to " + file + " as a baseline, not compared");

@@ -38,9 +38,8 @@ namespace detail {
 
 /// Whether every comparison is of a difference that the target may add, as a gateway does.
 inline bool asks_what_is_added(const vector<slo>& slos) {
-    const auto compares = [](const slo& s) { return s.factor > 0; };
-    return any_of(slos, compares) && all_of(slos, [&](const slo& s) {
-        return !compares(s) || (is_difference(s) && s.at_most && s.offset > 0);
+    return !all_of(slos, is_absolute) && all_of(slos, [](const slo& s) {
+        return is_absolute(s) || (is_difference(s) && s.at_most && s.offset > 0);
     });
 }
 /// Refuses variants whose first requests, up to a hundred, differ only in their words.
@@ -189,7 +188,7 @@ private:
     void check_objectives(const plan& p) const {
         candidate_.check_reports_metrics(p.judged->slos, p.sent->common);
         vector<slo> compared = p.judged->slos;
-        erase_if(compared, [](const slo& s) { return s.factor == 0; });
+        erase_if(compared, is_absolute);
         if (baseline_) baseline_->check_reports_metrics(compared, p.sent->common);
         check_images(p, *candidate_.load().api);
         if (baseline_) check_images(p, *baseline_->load().api);
