@@ -12,7 +12,7 @@
 #include <algorithm>  // max
 #include <cmath>  // floor, isfinite, pow
 #include <cstddef>  // size_t
-#include <memory>  // shared_ptr
+#include <memory>  // shared_ptr, unique_ptr
 #include <optional>
 #include <string>
 #include <utility>  // move
@@ -25,20 +25,22 @@ namespace detail {
 /// which passes unproven, or the last one.
 enum class sought : unsigned char { first, guards_first, last };
 
+class method;
 struct arithmetic;
 struct decision;
 struct gate_report;
 struct judging_parameters;
 struct objective_columns;
 
-/// An extension's judge of objectives relative to its baseline. It is constant while it judges.
+/// How an extension judges objectives relative to its baseline. It is constant meanwhile.
 class past_judge {
 public:
     virtual ~past_judge() = default;
-    /// Decides one objective by the method `predictive_t`. `estimate` adds the estimate, the
-    /// baseline ("27 runs") and the arithmetic.
-    virtual decision judged(const objective_columns& c, const judging_parameters& t,
-                            const slo& s, sought which) const = 0;
+    /// The method `predictive_t` for one objective, to which all must outlive it. `estimate`,
+    /// `against` and `explain` add the estimate, the baseline ("27 runs") and the arithmetic.
+    virtual std::unique_ptr<method> method_for(const objective_columns& c,
+                                               const judging_parameters& t, const slo& s,
+                                               sought which) const = 0;
     virtual void estimate(decision& d) const = 0;
     virtual std::string against(const decision& d) const = 0;
     virtual void explain(arithmetic& a, const decision& d) const = 0;

@@ -24,6 +24,7 @@
 #include <algorithm>  // clamp, max
 #include <cmath>  // exp, isfinite, isnan, log, sqrt
 #include <cstddef>  // size_t
+#include <memory>  // make_unique, unique_ptr
 #include <utility>  // move
 
 namespace llmbench {
@@ -136,22 +137,27 @@ private:
     vector<double> sums_{}, logs_{};  // of slices, over the repeats so far
 };
 
+/// The method of an objective.
+inline std::unique_ptr<method> method_for(const objective_columns& c, const judging_parameters& t,
+                                          const slo& s, sought which) {
+    const metric_id m = s.statistic.metric;
+    if (is_drift(m)) return std::make_unique<by_drift>(c, t, s);
+    if (!c.at_once.empty()) return std::make_unique<by_slices_at_once>(c, t, s);
+    const against to = against_of(s, c.are_pairs(), t);
+    if (is_request_fraction(m) && to == against::number)
+        return std::make_unique<by_counts>(c, t, s);
+    // Of answers to the same questions a stored run has values: the difficulty cancels in those.
+    const bool has_counts =
+        to == against::column || (to == against::stored && !may_be_relative(m));
+    if (is_request_fraction(m) && is_difference(s) && has_counts)
+        return std::make_unique<by_fraction_pairs>(c, t, s);
+    if (to == against::past) return t.past->method_for(c, t, s, which);
+    return std::make_unique<by_values>(c, t, s);
+}
 /// Decides one SLO by its repeats, at the first analysis that decides or at the last one.
 inline decision decision_by_method(const objective_columns& c, const judging_parameters& t,
                                    const slo& s, sought which) {
-    const against to = against_of(s, c.are_pairs(), t);
-    const metric_id m = s.statistic.metric;
-    // Of answers to the same questions a stored run has values: the difficulty cancels in those.
-    const bool is_of_counts =
-        to == against::column || (to == against::stored && !may_be_relative(m));
-    decision d = is_drift(m)          ? walked(by_drift(c, t, s), which)
-                 : !c.at_once.empty() ? walked(by_slices_at_once(c, t, s), which)
-                 : is_request_fraction(m) && is_difference(s) && is_of_counts
-                     ? walked(by_fraction_pairs(c, t, s), which)
-                 : is_request_fraction(m) && to == against::number
-                     ? walked(by_counts(c, t, s), which)
-                 : to == against::past ? t.past->judged(c, t, s, which)
-                                       : walked(by_values(c, t, s), which);
+    decision d = walked(std::move(*method_for(c, t, s, which)), which);
     d.counted_in =
         needs_baseline(s) && c.are_pairs() ? verdict_unit::pair : verdict_unit::repeat;
     d.rule = t.rule;

@@ -38,6 +38,7 @@ struct evidence {
     fewest_repeats takes{};
     bool is_of_days = false;  // no further from a stored value than days may be
     bool passes_at_the_end = false;  // not before the last repeat
+    bool is_final = false;  // more repeats cannot change it
     vector<cause> words{};
     cause fault{};
 };
@@ -52,8 +53,15 @@ public:
     method& operator=(const method&) = delete;
 
     virtual std::size_t repeats() const { return c.repeats(); }
+    /// Why the repeats decide nothing, whatever they show. Then it sets the verdict.
+    virtual cause lacking(decision& d) const {
+        if (!c.is_missing) return {};
+        d.outcome = verdict::invalid;
+        return {because::stored_lacks};
+    }
     virtual taken_repeat take(std::size_t i) = 0;
-    /// Sets the numbers in `d`. `takes`: the usual repeats that a verdict takes.
+    /// Sets the numbers in `d`, also its repeats where not all of those so far count. `takes`: the
+    /// usual repeats that a verdict takes.
     virtual evidence shown(decision& d, const fewest_repeats& takes) = 0;
     /// Why nothing is shown, where nothing counts.
     virtual cause nothing() const { return {because::nothing_measured}; }
@@ -103,6 +111,7 @@ inline void decide(decision& d, evidence x, const objective_columns& of,
                    const judging_parameters& t) {
     d.outcome = x.outcome;
     d.why = std::move(x.words);
+    d.is_at_its_end = x.is_final;
     const bool is_early_pass = x.outcome == verdict::pass && d.repeats < x.takes.pass;
     const bool is_early_fail = x.outcome == verdict::fail && d.repeats < x.takes.fail;
     if (is_early_fail && d.repeats >= x.takes.pass)
@@ -134,22 +143,25 @@ inline decision walked(method&& by, sought which = sought::first) {
     const judging_rule& rule = by.t.rule;
     decision d = undecided(by.s);
     d.limit = limit_of(by.s);
-    if (by.c.is_missing) return decided(std::move(d), verdict::invalid, {because::stored_lacks});
+    if (cause why = by.lacking(d)) {
+        const verdict outcome = d.outcome;
+        return decided(std::move(d), outcome, std::move(why));
+    }
     set_measured(d, by.c);
     d.paired = by.c.is_paired();
     d.client_part = by.of().client_error;
     const fewest_repeats takes = fewest_repeats_of(by.s, by.of().how, rule.most);
     const std::size_t repeats = by.repeats();
     double n = 0;
-    int analyses = 0;
+    int analyses = 0, counted = 0;
     for (std::size_t i = 0; i < repeats; ++i) {
         taken_repeat one = by.take(i);
-        d.repeats += one.counts;
+        counted += one.counts;
+        d.repeats = counted;
         d.requests = measured_requests(by.of(), static_cast<std::size_t>(d.repeats),
                                        by.s.statistic.metric);
         if (one.fault) return decided(std::move(d), verdict::invalid, std::move(one.fault));
-        const bool is_early =
-            d.repeats < takes.pass || !rule.has_analysis_after(analyses);
+        const bool is_early = counted < takes.pass || !rule.has_analysis_after(analyses);
         if (!one.counts || (i + 1 < repeats && is_early)) continue;
         ++analyses;
         evidence x = by.shown(d, takes);

@@ -193,7 +193,8 @@ TEST_CASE("more repeats are waited for where they would decide, only") {
     const history_parameters h = parameters_of(runs_at(30, always));
     const auto at_its_end = [&](const vector<double>& ms) {
         const measurement m = run_of(ms, h);
-        return m.past->judged(columns_of(m, within_5), m, within_5, sought::first).is_at_its_end;
+        const objective_columns columns = columns_of(m, within_5);
+        return decision_by_method(columns, m, within_5, sought::first).is_at_its_end;
     };
     CHECK_FALSE(at_its_end({105, 105.5}));
     CHECK(at_its_end({105, 105.5, 104.5}));
