@@ -119,7 +119,7 @@ enum class metric_id : unsigned char {
     prefill_speed, decode_speed, tokens_per_event, output_throughput, total_throughput,
     prefill_throughput, decode_throughput, input_throughput, request_throughput, error_rate,
     accuracy, same_answers, startup_time, first_answer_time, recovery_time, goodput, drift, ratio,
-    server_metric, queue_time, server_prefill_time, server_decode_time, queued_requests,
+    server_metric, work, queue_time, server_prefill_time, server_decode_time, queued_requests,
     running_requests, kv_cache_usage, preemptions, prefix_cache_hits, acceptance_length,
     energy_per_token, cost_per_million_tokens, cached_share, capacity_in_rate, capacity_in_users
 };

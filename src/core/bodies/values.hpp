@@ -215,8 +215,9 @@ slo slo::until(const types::text& date) const {
 types::text slo::text() const {
     const std::string side = at_most ? " <= " : " >= ";
     const bool is_ratio = statistic.parts.size() == 2;
-    const std::string whole = detail::str(is_ratio ? statistic.parts[0].name : statistic.name) +
-                              side + detail::limit_text(*this);
+    std::string whole = detail::str(is_ratio ? statistic.parts[0].name : statistic.name) +
+                        side + detail::limit_text(*this);
+    if (detail::is_of_work(statistic.metric)) whole = detail::str(statistic.gauge);
     return is_advisory ? "advisory(" + whole + ")" : whole;
 }
 slo advisory(const slo& s) {

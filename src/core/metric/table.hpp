@@ -59,9 +59,11 @@ constexpr const written_unit* first_unit_of(metric_unit unit) {
 
 /// What has a value of a metric: a completed request, a session played to its end, the steady
 /// window or the misses of a repeat, the server's start or recovery, its metrics page, a search,
-/// the thirds of a repeat, the prompts of a repeat, or a ratio of two statistics.
+/// the thirds of a repeat, the prompts of a repeat, a ratio of two statistics, or the work of a
+/// server from one idle page to another.
 enum class metric_of : unsigned char {
-    request, session, window, requests, start, recovery, server, loads, thirds, prompts, ratio
+    request, session, window, requests, start, recovery, server, loads, thirds, prompts, ratio,
+    work
 };
 /// What a completed request needs to have a value of a metric, or to count in it.
 enum class value_needs : unsigned char {
@@ -170,6 +172,8 @@ inline constexpr auto metric_table = with_types<
      .of = metric_of::ratio},
     {.name = "server_metric", .unit = metric_unit::none, .side = bound_side::either,
      .of = metric_of::server},
+    {.name = "work", .unit = metric_unit::none, .side = bound_side::either,
+     .of = metric_of::work, .is_whole = true},
     {.name = "queue_time", .of = metric_of::server, .offset = 0.001},
     {.name = "server_prefill_time", .of = metric_of::server, .offset = 0.001},
     {.name = "server_decode_time", .of = metric_of::server, .offset = 0.001},
@@ -306,6 +310,8 @@ constexpr bool is_of_service(metric_id m) {
 }
 constexpr bool is_of_server(metric_id m) { return facts_of(m).of == metric_of::server; }
 constexpr bool is_capacity(metric_id m) { return facts_of(m).of == metric_of::loads; }
+/// A count of work, which llmbench_work.hpp plans and judges.
+constexpr bool is_of_work(metric_id m) { return facts_of(m).of == metric_of::work; }
 /// A drift compares a statistic within a run.
 constexpr bool is_drift(metric_id m) { return facts_of(m).of == metric_of::thirds; }
 /// A ratio has two statistics of a repeat.
