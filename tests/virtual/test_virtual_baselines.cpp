@@ -313,6 +313,20 @@ TEST_CASE("LLMBENCH_CALIBRATE runs as often as asked, prints and writes a table,
     CHECK(outcome_of(run(s), "output_throughput >= 1 tok/s") == verdict::pass);
 }
 
+TEST_CASE("a server that fails requests is not calibrated") {
+    const variable three("LLMBENCH_CALIBRATE", "3");
+    engine failing = engine_of(10_ms);
+    failing.faults.error_rate = 25_pct;
+    scenario s = brief(simulated(failing), "failing");
+    s.requests = 60;
+    s.slos = {mean(tpot) <= 12_ms};
+    const result r = run(s);
+    CHECK(outcome_of(r, "mean(tpot) <= 12 ms") == verdict::skipped);
+    CHECK(holds(r.verdicts()[0].reason, "no calibration of a server that fails: "));
+    CHECK(outcome_of(r, "error_rate <= 1 %") == verdict::fail);
+    CHECK_FALSE(holds(content_of(report_file("result.json")), "\"calibrated\": true"));
+}
+
 TEST_CASE("LLMBENCH_CALIBRATION gives the noise of the gates that it knows") {
     const scratch files;
     const auto prior_of = [](const result& r) {

@@ -33,6 +33,17 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
+/// More errors than an absolute objective allows, "" if there are not: the times of the other
+/// requests are not those of a server that works.
+inline std::string too_many_errors(const vector<decision>& verdicts) {
+    for (const decision& v : verdicts) {
+        const bool is_judged = is_absolute(v.objective) && !v.objective.is_advisory;
+        if (is_judged && v.objective.statistic.metric == metric_id::error_rate &&
+            v.estimate.value > v.limit)
+            return flat_line(described(v));
+    }
+    return {};
+}
 /// Returns why measurements cannot be a baseline, "" if they can.
 inline std::string baseline_fault(const measured_gate& m) {
     const auto& on = m.found.on;
@@ -44,11 +55,22 @@ inline std::string baseline_fault(const measured_gate& m) {
     for (const decision& v : m.found.verdicts) {
         const bool is_judged = is_absolute(v.objective) && !v.objective.is_advisory;
         if (is_judged && v.outcome == verdict::invalid) return described(v.why, v);
-        if (is_judged && v.objective.statistic.metric == metric_id::error_rate &&
-            v.estimate.value > v.limit)
-            return flat_line(described(v));
     }
-    return {};
+    return too_many_errors(m.found.verdicts);
+}
+
+/// A calibration judges nothing but whether the server works: limits by a failing one are none.
+inline void calibrate(gate_report& g, const measured_gate& m) {
+    const std::string fault = too_many_errors(m.found.verdicts);
+    if (fault.empty()) g.calibration = calibration_of(m.seen, m.judged_by);
+    for (slo_verdict& v : g.verdicts) {
+        const bool is_fault =
+            !fault.empty() && v.objective.statistic.metric == metric_id::error_rate;
+        if (v.outcome == verdict::invalid || is_fault) continue;
+        v = without_advice(v, verdict::skipped,
+                           fault.empty() ? "a calibration run judges nothing"
+                                         : "no calibration of a server that fails: " + fault);
+    }
 }
 
 /// Returns the gate as reports show it, with all figures.
@@ -60,12 +82,7 @@ inline gate_report report_of(const measured_gate& m, const settings& asked) {
     g.notes = notes_before(g, g.under);
     g.self_check = described(m.found.on.self_check);
     g.verdicts = described(m.found.verdicts);
-    if (asked.calibrate > 0) {
-        g.calibration = calibration_of(m.seen, m.judged_by);
-        for (slo_verdict& v : g.verdicts)
-            if (v.outcome != verdict::invalid)
-                v = without_advice(v, verdict::skipped, "a calibration run judges nothing");
-    }
+    if (asked.calibrate > 0) calibrate(g, m);
     if (asked.is_shard && !m.found.on.invalid)  // a shard alone has no verdict
         for (slo_verdict& v : g.verdicts)
             v = without_advice(v, verdict::skipped, shard_text(p.shard));
