@@ -1,22 +1,17 @@
-// Load generator and gates run: when requests go out, and what a run leaves on the disk.
-// Against the simulated server, with an engine that answers within milliseconds.
+// Load generator: when requests go out, against the simulated server, with an engine that answers within
+// milliseconds. What is due when is test_agenda's.
 #include "support/effects.hpp"
 #include "support/environment.hpp"
 #include "support/short_loads.hpp"
 #include "virtual/scripted_server.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <filesystem>
 #include <set>
-#include <sstream>
-#include <string>
+#include <utility>
 #include <vector>
 
 using namespace llmbench;
 using namespace live;
-using namespace std::chrono_literals;
-using texts::count;
 using texts::parsed;
 
 namespace {
@@ -57,43 +52,21 @@ void check_punctual(const records& all, const std::vector<double>& due) {
 
 // ---- open loops
 
-TEST_CASE("Poisson requests leave when they are due, at the rate asked for") {
-    scenario s = short_requests(poisson(50_rps));
-    s.requests = 120;
-    const result r = run(s);
-    const records all = all_ok(r);
-    check_punctual(all, open_loop_times(poisson(50_rps), 120));
-    CHECK(r.self_check().asked_rate == doctest::Approx(50));
-    // 120 requests at 50 a second take 2.4 s, however they are spread.
-    CHECK(seconds(all.back().scheduled_ns - all.front().scheduled_ns) < 2.4);
-    CHECK(seconds(all.back().scheduled_ns - all.front().scheduled_ns) > 2.2);
-}
-
-TEST_CASE("constant and gamma requests leave when they are due") {
-    for (const open_loop& o : {constant(100_rps), gamma(100_rps, 0.25)}) {
-        CAPTURE(static_cast<int>(o.data().kind));
-        scenario s = short_requests(o);
-        s.requests = 100;
-        check_punctual(all_ok(run(s)), open_loop_times(o, 100));
+TEST_CASE("requests of every open loop leave when they are due") {
+    const std::pair<open_loop, int> loops[] = {{poisson(50_rps), 120},
+                                               {constant(100_rps), 100},
+                                               {gamma(100_rps, 0.25), 100},
+                                               {ramp(50_rps, 150_rps, 1_s), 60},
+                                               {steps({{100_rps, 300_ms}, {50_rps, 400_ms}}), 0}};
+    for (const auto& [loop, requests] : loops) {
+        CAPTURE(static_cast<int>(loop.data().kind));
+        scenario s = short_requests(loop);
+        s.requests = requests;
+        for (const bool spins : {false, true}) {
+            s.client = {.spin = spins};
+            check_punctual(all_ok(run(s)), open_loop_times(loop, requests));
+        }
     }
-}
-
-TEST_CASE("a ramp and stages leave when they are due") {
-    const open_loop rising = ramp(50_rps, 150_rps, 1_s);
-    scenario s = short_requests(rising);
-    s.requests = 60;
-    check_punctual(all_ok(run(s)), open_loop_times(rising, 60));
-
-    const open_loop staged = steps({{100_rps, 300_ms}, {50_rps, 400_ms}});
-    s = short_requests(staged);
-    s.requests = 0;
-    check_punctual(all_ok(run(s)), open_loop_times(staged, 0));
-}
-
-TEST_CASE("sends that are spun for are not early either") {
-    scenario s = short_requests(constant(100_rps));
-    s.client = {.spin = true};
-    for (const record& r : all_ok(run(s))) CHECK(r.dispatched_ns == r.scheduled_ns);
 }
 
 TEST_CASE("all_at_once sends everything at the start, after the warm-up was answered") {
@@ -108,31 +81,6 @@ TEST_CASE("all_at_once sends everything at the start, after the warm-up was answ
     CHECK(most(warm, ended) < least(measured, scheduled));
     CHECK(most(measured, scheduled) == least(measured, scheduled));
     CHECK(most_in_flight(measured) == 40);
-}
-
-TEST_CASE("a duration ends an open loop") {
-    scenario s = short_requests(constant(100_rps));
-    s.requests = 0;
-    s.duration = 300_ms;
-    CHECK(all_ok(run(s)).size() == 30);
-    s.requests = 20;  // whichever comes first
-    CHECK(all_ok(run(s)).size() == 20);
-    s.requests = 40;
-    CHECK(all_ok(run(s)).size() == 30);
-}
-
-TEST_CASE("the warm-up of an open loop comes first and is extra") {
-    scenario s = short_requests(constant(200_rps));
-    s.warmup = 7;
-    records all = all_ok(run(s));
-    REQUIRE(all.size() == 47);
-    for (std::size_t i = 0; i < all.size(); ++i)
-        CHECK(all[i].phase == (i < 7 ? run_phase::warmup : run_phase::measure));
-
-    s.warmup = 100_ms;
-    all = all_ok(run(s));
-    CHECK(phase_of(all, run_phase::warmup).size() == 20);
-    CHECK(phase_of(all, run_phase::measure).size() == 40);
 }
 
 // ---- a cap on requests in flight
@@ -157,91 +105,6 @@ TEST_CASE("max_in_flight holds, and the waiting counts as latency") {
     CHECK(r.self_check().lateness_p50 < seconds(median(all, waiting)));
 }
 
-TEST_CASE("max_in_flight holds where answers and due requests come at the same moment") {
-    scenario s = short_requests(constant(2000_rps).max_in_flight(3));
-    s.workload = synthetic{.prompt_tokens = fixed(4), .output_tokens = fixed(1)};
-    s.requests = 1500;
-    const records all = all_ok(run(s));
-    REQUIRE(all.size() == 1500);
-    CHECK(most_in_flight(all) <= 3);
-    bool in_order = true;
-    for (std::size_t i = 1; i < all.size(); ++i)
-        in_order &= all[i].dispatched_ns >= all[i - 1].dispatched_ns;
-    CHECK(in_order);
-}
-
-// ---- users
-
-TEST_CASE("users are never more than there are, and never fewer without a reason") {
-    const records all = all_ok(run(short_requests(closed_loop(4))));
-    REQUIRE(all.size() == 40);
-    CHECK(most_in_flight(all) == 4);
-    CHECK(indices(all) == from_0_to(40));
-}
-
-TEST_CASE("a user is ready when the answer came, or a pause later") {
-    for (const double think : {0.0, 0.015}) {
-        CAPTURE(think);
-        scenario s = short_requests(closed_loop(1).think(time_span::from_seconds(think)));
-        s.requests = 10;
-        const records all = all_ok(run(s));
-        REQUIRE(all.size() == 10);
-        for (std::size_t i = 1; i < all.size(); ++i) {
-            CHECK(all[i].scheduled_ns == all[i - 1].end_ns + ns_of(think));
-            CHECK(all[i].dispatched_ns >= all[i].scheduled_ns);
-        }
-    }
-}
-
-TEST_CASE("users start one after the other over their ramp") {
-    // Who was answered thinks so long that nobody comes twice before all are there.
-    scenario s = short_requests(closed_loop(4).ramp(200_ms).think(500_ms));
-    s.requests = 4;
-    const records all = all_ok(run(s));
-    REQUIRE(all.size() == 8);
-    CHECK(phase_of(all, run_phase::warmup).size() == 4);
-    for (std::size_t i = 0; i < 4; ++i) {
-        CHECK(all[i].scheduled_ns == all[0].scheduled_ns + ns_of(0.05 * static_cast<double>(i)));
-        CHECK(all[i].dispatched_ns >= all[i].scheduled_ns);
-    }
-}
-
-TEST_CASE("the warm-up of users is a number of requests or a time") {
-    scenario s = short_requests(closed_loop(3));
-    s.warmup = 6;
-    records all = all_ok(run(s));
-    CHECK(phase_of(all, run_phase::warmup).size() == 6);
-    CHECK(phase_of(all, run_phase::measure).size() == 40);
-
-    s.warmup = 100_ms;
-    s.requests = 0;
-    s.duration = 100_ms;
-    all = all_ok(run(s));
-    const records warm = phase_of(all, run_phase::warmup),
-                  measured = phase_of(all, run_phase::measure);
-    REQUIRE(!warm.empty());
-    REQUIRE(!measured.empty());
-    CHECK(most(warm, scheduled) < least(measured, scheduled));
-    CHECK(least(measured, scheduled) - least(warm, scheduled) >= ns_of(0.1));
-}
-
-TEST_CASE("users who warm up for a time send as many measured requests as asked for") {
-    scenario s = short_requests(closed_loop(3));
-    s.warmup = 50_ms;
-    s.requests = 12;
-    s.duration = 3_s;  // ends the test should they send more
-    CHECK(phase_of(all_ok(run(s)), run_phase::measure).size() == 12);
-}
-
-TEST_CASE("a duration ends users") {
-    scenario s = short_requests(closed_loop(2));
-    s.requests = 0;
-    s.duration = 300_ms;
-    const records all = all_ok(run(s));
-    REQUIRE(!all.empty());
-    CHECK(most(all, scheduled) - least(all, dispatched) < ns_of(0.3));
-}
-
 // ---- connections
 
 TEST_CASE("no more connections are opened than are needed at a time, and one ahead") {
@@ -259,7 +122,7 @@ TEST_CASE("no more connections are opened than are needed at a time, and one ahe
     }
 }
 
-// ---- threads and repeats
+// ---- repeats
 
 TEST_CASE("repeats send the same lengths at the same times, in other words") {
     scenario s = short_requests(poisson(100_rps));
@@ -298,191 +161,6 @@ TEST_CASE("repeats send the same lengths at the same times, in other words") {
 }
 
 // ---- what a run leaves
-
-namespace {
-
-struct line_of_records {
-    picojson::value what;
-    std::size_t number = 0;  // in the file
-};
-/// In the order of result::requests(); in the file they come as they were answered.
-std::vector<line_of_records> lines_of(const std::string& gate) {
-    std::vector<line_of_records> out;
-    std::istringstream in(content_of(report_file("records.jsonl")));
-    std::string line;
-    for (std::size_t n = 0; std::getline(in, line); ++n) {
-        const picojson::value v = parsed(line);
-        if (v.get("gate").to_str() == gate) out.push_back({v, n});
-    }
-    const auto place = [](const line_of_records& l) {
-        const std::string id = l.what.get("id").to_str();
-        return std::pair(l.what.get("repeat").get<double>(), std::stol(id.substr(id.rfind('-') + 1)));
-    };
-    std::sort(out.begin(), out.end(),
-              [&](const auto& a, const auto& b) { return place(a) < place(b); });
-    return out;
-}
-
-}  // namespace
-
-TEST_CASE("every request of a run is a line of records.jsonl") {
-    const scripted::server server({scripted::healthy(), {scripted::close()}, scripted::healthy(2)});
-    scenario s = short_requests(closed_loop(1));
-    s.name = "records \"on\" disk";
-    s.target = endpoint{.url = server.url()};
-    s.warmup = 1;
-    s.requests = 4;
-    s.repeats = 2;
-    const result r = run(s);
-    CHECK(r.name() == s.name);
-    const std::vector<line_of_records> lines = lines_of("records \"on\" disk");
-    REQUIRE(lines.size() == 10);
-    REQUIRE(r.requests().size() == 10);
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-        const picojson::value& line = lines[i].what;
-        const record& x = r.requests()[i];
-        CAPTURE(line.serialize());
-        const auto same = [&](const char* field, const types::text& v) {
-            if (v.empty()) return line.get(field).is<picojson::null>();
-            return line.get(field).to_str() == std::string(v);
-        };
-        const auto is = [&](const char* field, long long v) {
-            return line.get(field).get<double>() == static_cast<double>(v);
-        };
-        const auto when = [&](const char* field, long long v) {
-            return v == 0 ? line.get(field).is<picojson::null>() : is(field, v);
-        };
-        CHECK(line.get<picojson::object>().size() == 36);
-        CHECK(same("id", x.id));
-        CHECK(same("arm", "candidate"));
-        CHECK(is("repeat", x.repeat));
-        CHECK(same("phase", to_string(x.phase)));
-        CHECK(when("scheduled_ns", x.scheduled_ns));
-        CHECK(when("dispatched_ns", x.dispatched_ns));
-        CHECK(when("connected_ns", x.connected_ns));
-        CHECK(when("sent_ns", x.sent_ns));
-        CHECK(when("first_token_ns", x.first_token_ns));
-        CHECK(when("last_token_ns", x.last_token_ns));
-        CHECK(when("end_ns", x.end_ns));
-        CHECK(is("prompt_tokens", x.prompt_tokens));
-        CHECK(is("output_tokens", x.output_tokens));
-        CHECK(same("token_source", to_string(x.token_source)));
-        CHECK(is("events", x.events));
-        CHECK(is("first_event_tokens", x.first_event_tokens));
-        CHECK(same("status", to_string(x.status)));
-        CHECK(when("http_status", x.http_status));
-        CHECK(same("finish_reason", x.finish_reason));
-        CHECK(same("error", x.error));
-        CHECK(line.get("cached_tokens").is<picojson::null>());
-        CHECK(is("conversation", x.conversation));
-        CHECK(x.conversation == static_cast<long long>(i % 5));
-        CHECK(is("turn", 0));
-        CHECK(is("reads", x.reads));
-        CHECK(is("first_read_events", x.first_read_events));
-        CHECK(is("text_bytes", x.text_bytes));
-        CHECK(is("hidden_tokens", 0));
-        CHECK(is("most_prompt_tokens", x.most_prompt_tokens));
-        CHECK(is("most_output_tokens", x.most_output_tokens));
-        CHECK(x.most_output_tokens > 0);
-        CHECK(is("choices", 1));
-        CHECK(is("resends", 0));
-    }
-}
-
-TEST_CASE("events.bin holds the gaps of every record, and result.json where they lie") {
-    scenario s = short_requests(constant(100_rps));
-    s.name = "gaps on disk";
-    s.requests = 20;
-    const records all = all_ok(run(s));
-    const picojson::value result = parsed(content_of(report_file("result.json")));
-    const std::string bytes = content_of(report_file("events.bin"));
-    const picojson::value& index = result.get("events");
-    CHECK(index.get("file").to_str() == "events.bin");
-    CHECK(index.get("fnv1a_64").to_str() == fnv1a_64(bytes));
-    CHECK(index.get("bytes").get<double>() == static_cast<double>(bytes.size()));
-
-    const auto& offsets = index.get("offsets").get<picojson::array>();
-    const std::string every_line = content_of(report_file("records.jsonl"));
-    CHECK(offsets.size() == static_cast<std::size_t>(count(every_line, "\n")));
-    std::istringstream in(every_line);
-    std::string line;
-    std::size_t expected = 0;
-    for (std::size_t i = 0; std::getline(in, line); ++i) {
-        CHECK(offsets.at(i).get<double>() == static_cast<double>(expected));
-        expected += 4 * static_cast<std::size_t>(
-                            std::max(0.0, parsed(line).get("events").get<double>() - 1));
-    }
-    CHECK(bytes.size() == expected);
-
-    const std::vector<line_of_records> lines = lines_of("gaps on disk");
-    REQUIRE(lines.size() == all.size());
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-        CHECK(all[i].events == 3);
-        const auto at = static_cast<std::size_t>(offsets.at(lines[i].number).get<double>());
-        long long sum_us = 0;
-        for (std::size_t k = 0; k < 8; ++k)
-            sum_us += static_cast<long long>(static_cast<unsigned char>(bytes.at(at + k)))
-                      << (8 * (k % 4));
-        const double whole_us =
-            static_cast<double>(all[i].last_token_ns - all[i].first_token_ns) / 1000;
-        CHECK(std::abs(static_cast<double>(sum_us) - whole_us) <= 1);
-    }
-}
-
-TEST_CASE("result.json and junit.xml tell the verdicts of a run") {
-    scenario s = short_requests(closed_loop(4));
-    s.target = endpoint_of(quick);
-    s.name = "verdicts <on> disk";
-    s.requests = 60;
-    s.warmup = 4;
-    s.repeats = 2;
-    s.seed = 7;
-    s.slos = {p50(ttft) <= 60_s, mean(tpot) <= 60_s, advisory(output_throughput >= 1_tps)};
-    const result r = gate(s);
-    REQUIRE(r.verdicts().size() == 4);  // the guard on errors is the last one
-
-    const picojson::value g = reported_gate("verdicts <on> disk");
-    REQUIRE(g.is<picojson::object>());
-    CHECK(g.get("refusal").to_str() == "");
-    CHECK(g.get("target").get("kind").to_str() == "endpoint");
-    CHECK(g.get("target").get("model").to_str() == "simulated");
-    CHECK(g.get("scenario").get("users").get<double>() == 4);
-    CHECK(g.get("scenario").get("requests").get<double>() == 60);
-    CHECK(g.get("scenario").get("warmup_requests").get<double>() == 4);
-    CHECK(g.get("scenario").get("seed").get<double>() == 7);
-    CHECK(g.get("candidate").get("statuses").get("ok").get<double>() == 120);
-    CHECK(g.get("candidate").get("repeats").get<picojson::array>().size() == 2);
-    CHECK(g.get("candidate").get("ttft").get("mean").get<double>() > 0.002);
-    CHECK(g.get("self_check").get("connections_opened").get<double>() ==
-          static_cast<double>(r.self_check().connections_opened));
-    const auto& slos = g.get("slos").get<picojson::array>();
-    REQUIRE(slos.size() == 4);
-
-    const std::string junit = content_of(report_file("junit.xml"));
-    const std::size_t from = junit.find("<testsuite name=\"verdicts &lt;on&gt; disk\"");
-    REQUIRE(from != std::string::npos);
-    const std::string suite = junit.substr(from, junit.find("</testsuite>", from) - from);
-    CHECK(suite.find("tests=\"4\"") != std::string::npos);
-    CHECK(count(suite, "<testcase ") == 4);
-    CHECK(count(junit, "<testsuite ") == count(junit, "</testsuite>"));
-    CHECK(count(junit, "<testcase ") == count(junit, "</testcase>"));
-
-    for (std::size_t i = 0; i < 4; ++i) {
-        const slo_verdict& v = r.verdicts()[i];
-        CHECK(slos[i].get("slo").to_str() == std::string(v.objective.text()));
-        CHECK(slos[i].get("verdict").to_str() == to_string(v.outcome));
-        CHECK(slos[i].get("advisory").get<bool>() == (i == 2));
-        CHECK(slos[i].get("repeats").get<double>() == 2);
-        CHECK(suite.find("name=\"" + escaped(std::string(v.objective.text())) + "\"") !=
-              std::string::npos);
-    }
-    for (const char* name : {"summary.md", "report.html"}) {
-        CAPTURE(name);
-        CHECK(content_of(report_file(name)).find("verdicts ") != std::string::npos);
-    }
-    for (const auto& file : std::filesystem::directory_iterator(report_file("")))
-        CHECK(file.path().extension() != ".tmp");
-}
 
 TEST_CASE("the report of a run is that of all runs of the program so far") {
     const auto gates = [] {

@@ -51,17 +51,14 @@ struct socket_log {
     std::string upgrade{};
     std::vector<std::string> messages{};  // decoded
     int pongs = 0, closes = 0;
-    bool ended = false;
-    std::size_t open_before = 0;  // sockets that had not ended when it came
 };
 /// "" as the answer to a message ends the connection; HTTP requests that are no upgrades get a
 /// healthy answer of a stream.
 class websocket_server {
 public:
     using answers = std::function<std::string(const std::string& message, std::size_t nth_of_socket)>;
-    explicit websocket_server(answers with, std::string instead_of_upgrade = "")
-        : with_(std::move(with)), instead_(std::move(instead_of_upgrade)),
-          port_([this](const std::shared_ptr<virtual_world::end>& e) {
+    explicit websocket_server(answers with)
+        : with_(std::move(with)), port_([this](const std::shared_ptr<virtual_world::end>& e) {
               return std::make_shared<connection>(*this, e);
           }) {}
     std::string url() const { return "http://127.0.0.1:" + std::to_string(port_.number()); }
@@ -72,11 +69,6 @@ public:
     }
     /// Sent after the upgrade, before any message.
     std::string greeting{};
-    /// What the first so many upgrades get in place of one.
-    std::size_t refusals = 0;
-    std::string refusal{};
-    /// It closes connections of HTTP right after their answer, which does not say so.
-    bool closes_http = false;
     /// Cuts what is sent into pieces of this size, a microsecond apart; 0: whole.
     std::size_t pieces = 0;
 
@@ -89,7 +81,7 @@ private:
             if (!log_) take_http();
             if (log_) take_frames();
         }
-        void on_end() override { if (log_) log_->ended = true; }
+        void on_end() override {}
 
     private:
         void take_http() {
@@ -107,17 +99,12 @@ private:
                     : scripted::sse_event(content) + scripted::sse_event(content) +
                       scripted::sse_event(end_of(id, 5 + 3 * of_.by_http_));
                 send(scripted::sized("200 OK", models ? "application/json" : "text/event-stream", body));
-                if (!of_.closes_http) return;
-                if (const auto e = end_.lock()) e->close();
                 return;
             }
             held_.erase(0, end + 4);
             log_ = std::make_shared<socket_log>();
             log_->upgrade = head;
-            for (const auto& s : of_.sockets_) log_->open_before += !s->ended;
             of_.sockets_.push_back(log_);
-            if (of_.sockets_.size() <= of_.refusals) return send(of_.refusal);
-            if (!of_.instead_.empty()) return send(of_.instead_);
             const std::size_t at = head.find("Sec-WebSocket-Key: ") + 19;
             send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: WebSocket\r\nConnection: upgrade\r\n"
                  "Sec-WebSocket-Accept: " + accepted_key_of(head.substr(at, head.find("\r\n", at) - at)) +
@@ -168,7 +155,6 @@ private:
     };
 
     const answers with_;
-    const std::string instead_;
     std::vector<std::shared_ptr<socket_log>> sockets_{};
     int by_http_ = 0;
     virtual_world::port port_;
@@ -187,8 +173,8 @@ scenario talk(const std::string& url, int conversations_of_three = 2) {
     s.limits = {.first_event = 2_s, .between_events = 2_s, .total = 10_s};
     return s;
 }
-record only_record(const std::string& said, const std::string& instead_of_upgrade = "") {
-    const websocket_server server([&](const std::string&, std::size_t) { return said; }, instead_of_upgrade);
+record only_record(const std::string& said) {
+    const websocket_server server([&](const std::string&, std::size_t) { return said; });
     scenario s = talk(server.url(), 1);
     s.requests = 1;
     const auto all = records_of(s);
@@ -261,17 +247,6 @@ TEST_CASE("pings are answered, between turns and within an answer, and messages 
     }
 }
 
-TEST_CASE("a server that refuses the upgrade, or upgrades to something else, is told as that") {
-    CHECK(error(only_record("", scripted::json("404 Not Found", R"({"error":{"message":"no socket here"}})"))) ==
-          "HTTP 404: no socket here");
-    const std::string other = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n";
-    CHECK(error(only_record("", other + "Upgrade: h2c\r\n\r\n")) ==
-          "the server's upgrade is to \"h2c\", not to websocket");
-    CHECK(error(only_record("", other + "Upgrade: websocket\r\nSec-WebSocket-Accept: x\r\n\r\n")) ==
-          "the server's Sec-WebSocket-Accept does not belong to the key that was sent");
-    CHECK(error(only_record("", "HTTP/1.1 101 " + std::string(70000, 'x'))).size() > 0);
-}
-
 TEST_CASE("frames that no server may send fail their request") {
     const auto broken = [](const std::string& said) {
         const record r = only_record(said);
@@ -297,61 +272,6 @@ TEST_CASE("frames that no server may send fail their request") {
     CHECK(broken(delta() + frame(8, "\x03\xF3" "too long")) == "the server closed the WebSocket: 1011 (too long)");
     CHECK(broken(delta() + frame(8, "")) == "the server closed the WebSocket");
     CHECK(holds(broken(text("{not json")), "an event is not a JSON object"));
-}
-
-TEST_CASE("a socket that is lost in an answer fails it, and the next turn has a new one") {
-    int n = 0;
-    const websocket_server server([&](const std::string&, std::size_t) {
-        ++n;
-        return n == 2 ? delta() + frame(8, "\x03\xE9") : answer("r" + std::to_string(n), 40 * n);
-    });
-    const auto records = records_of(talk(server.url(), 1));
-    REQUIRE(records.size() == 3);
-    CHECK(status(records[0]) == "ok");
-    CHECK(error(records[1]) == "the server closed the WebSocket: 1001");
-    CHECK(status(records[2]) == "ok");
-    const std::vector<socket_log> sockets = server.sockets();
-    REQUIRE(sockets.size() == 2);
-    CHECK(holds(sockets[1].messages.at(0), R"("previous_response_id":"r1")"));
-}
-
-TEST_CASE("what a server sends beside its one answer counts for no other turn") {
-    // Two answers to one message; a close behind an answer; a normal close within one.
-    int n = 0;
-    const auto sent = [&](const std::function<std::string(int)>& of) {
-        const websocket_server server([&](const std::string&, std::size_t) { return of(++n); });
-        const auto records = records_of(talk(server.url(), 1));
-        REQUIRE(records.size() == 3);
-        std::string all = std::to_string(server.sockets().size());
-        for (const record& r : records)
-            all += " " + status(r) + std::to_string(r.events) + (error(r).empty() ? "" : ": " + error(r));
-        return all;
-    };
-    const auto id = [](int i) { return "r" + std::to_string(i); };
-    CHECK(sent([&](int i) { return answer(id(i), 40 * i) + answer(id(i + 1000), 5000); }) == "3 ok2 ok2 ok2");
-    CHECK(sent([&](int i) { return answer(id(i), 40 * i) + frame(8, "\x03\xE8"); }) == "3 ok2 ok2 ok2");
-    n = 0;
-    CHECK(sent([&](int i) { return i == 2 ? delta() + frame(8, "\x03\xE8") : answer(id(i), 40 * i); }) ==
-          "2 ok2 server1: the server closed the WebSocket: 1000 ok2");
-    n = 0;
-    CHECK(sent([&](int i) { return i == 2 ? answer(id(1), 80) : answer(id(i), 40 * i); }) ==
-          "2 ok2 protocol2: the response has the id of an earlier one ok2");
-}
-
-TEST_CASE("a server's error event is its error, and the socket goes on") {
-    int n = 0;
-    const websocket_server server([&](const std::string&, std::size_t) {
-        ++n;
-        return n == 2 ? text(R"({"type":"error","status":400,"error":{"code":"previous_response_not_found",)"
-                             R"("message":"Previous response with id 'r1' not found."}})")
-                      : answer("r" + std::to_string(n), 40 * n);
-    });
-    const auto records = records_of(talk(server.url(), 1));
-    REQUIRE(records.size() == 3);
-    CHECK(status(records[1]) == "server");
-    CHECK(error(records[1]) == "Previous response with id 'r1' not found.");
-    CHECK(status(records[2]) == "ok");
-    CHECK(server.sockets().size() == 1);
 }
 
 TEST_CASE("a WebSocket against plain HTTP, one server, in turns and at once") {
@@ -389,26 +309,6 @@ TEST_CASE("a WebSocket against plain HTTP, one server, in turns and at once") {
     CHECK(together.at(run_variant::candidate) == together.at(run_variant::baseline));
 }
 
-TEST_CASE("a refused upgrade ends its connection, and the next turn has a socket of its own") {
-    int n = 0;
-    websocket_server server([&](const std::string&, std::size_t) {
-        ++n;
-        return answer("r" + std::to_string(n), 40 * n);
-    });
-    server.refusals = 2;
-    server.refusal = scripted::json("429 Too Many Requests", R"({"error":{"message":"later"}})");
-    const auto records = records_of(talk(server.url()));
-    REQUIRE(records.size() == 6);
-    int refused = 0;
-    for (const record& r : records) {
-        const bool is_refusal = error(r) == "HTTP 429: later";
-        refused += is_refusal;
-        if (!is_refusal) CHECK(status(r) == "ok");
-    }
-    CHECK(refused == 2);
-    for (const socket_log& s : server.sockets()) CHECK(s.open_before == 0);
-}
-
 TEST_CASE("a turn that meets the end of its socket goes over a new one, as over HTTP") {
     for (const std::string& end : {frame(8, "\x03\xE9"), std::string(),
                                    text(R"({"type":"error","status":400,"error":{"code":)"
@@ -431,22 +331,6 @@ TEST_CASE("a turn that meets the end of its socket goes over a new one, as over 
         REQUIRE(sockets.size() == 2);
         CHECK(sockets[0].messages.back() == sockets[1].messages.front());
         CHECK(sockets[0].closes == (end.empty() ? 0 : 1));
-    }
-}
-
-TEST_CASE("a server that closes HTTP unannounced keeps its sockets, and each one ends with a Close") {
-    int n = 0;
-    websocket_server server([&](const std::string&, std::size_t) {
-        ++n;
-        return answer("r" + std::to_string(n), 40 * n);
-    });
-    server.closes_http = true;
-    for (const record& r : records_of(talk(server.url(), 5))) CHECK(status(r) == "ok");
-    const std::vector<socket_log> sockets = server.sockets();
-    CHECK(sockets.size() == 5);
-    for (std::size_t i = 0; i < sockets.size(); ++i) {
-        CHECK(sockets[i].messages.size() == 3);
-        if (i + 1 < sockets.size()) CHECK(sockets[i].closes == 1);  // the last is not heard any more
     }
 }
 

@@ -125,6 +125,15 @@ TEST_CASE("a 101 must say that it is this connection's") {
     talk two;
     two.feed(two.head("Connection: keep-alive\r\nConnection: Upgrade\r\n"));
     CHECK(two.use == socket_use::kept);
+    const std::string other = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n";
+    talk elsewhere;
+    elsewhere.feed(other + "Upgrade: h2c\r\n\r\n");
+    CHECK(elsewhere.use == socket_use::broken);
+    CHECK(elsewhere.why == "the server's upgrade is to \"h2c\", not to websocket");
+    talk mixed_up;
+    mixed_up.feed(other + "Upgrade: websocket\r\nSec-WebSocket-Accept: x\r\n\r\n");
+    CHECK(mixed_up.use == socket_use::broken);
+    CHECK(mixed_up.why == "the server's Sec-WebSocket-Accept does not belong to the key that was sent");
 }
 
 TEST_CASE("a refused upgrade is told as HTTP, and its connection is over") {
@@ -205,6 +214,14 @@ TEST_CASE("turns of servers that tell much, little or nothing of ids") {
     const auto t = after_one_answer(created("r1") + ending("r1"));
     t->feed(text_of(R"({"type":"server.rate_limits"})") + created("r2") + delta() + ending("r2"));
     CHECK(t->is_answered());
+}
+
+TEST_CASE("a server's error event is the answer of its turn, and the socket goes on") {
+    const auto t = opened();
+    t->feed(text_of(R"({"type":"error","status":400,"error":{"code":"previous_response_not_found"}})"));
+    CHECK(t->is_answered());
+    CHECK(t->answer.find("previous_response_not_found") != std::string::npos);
+    CHECK(t->use == socket_use::kept);
 }
 
 // ---- ends
