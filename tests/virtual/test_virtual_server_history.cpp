@@ -192,37 +192,6 @@ TEST_CASE("a server that reads a half of the history is found, whoever keeps it"
     }
 }
 
-TEST_CASE("more prompt tokens than the history can have are no prompt tokens to divide by") {
-    int n = 0, turn = 0;
-    const scripted::server server([&](const scripted::request& q) {
-        turn = holds(q.body, "previous_response_id") ? turn + 1 : 0;
-        return response("r" + std::to_string(++n), 30 + 5000 * turn);
-    });
-    scenario s = talk(server.url(), 5);
-    s.repeats = 2;
-    s.slos = {mean(ttft) <= 10_s, mean(ttft_per_prompt_token) <= 10_s};
-    const auto verdicts = run(s).verdicts();
-    CHECK(verdicts[0].outcome == verdict::pass);
-    CHECK(holds(std::string(verdicts[1].reason), "server: 30 of 40 completed requests have more prompt tokens"));
-}
-
-TEST_CASE("a response with the id of an earlier one is an error: histories would be mixed up") {
-    int n = 0;
-    const scripted::server server([&](const scripted::request& q) {
-        ++n;
-        const bool again = holds(q.body, "\"previous_response_id\":\"r" + std::to_string(n - 1) + "\"");
-        return response("r" + std::to_string(again ? n - 1 : n), 30 + n * 30);
-    });
-    int failed = 0;
-    for (const record& r : records_of(talk(server.url(), 3))) {
-        if (status(r) == "ok") continue;
-        ++failed;
-        CHECK(status(r) == "protocol");
-        CHECK(error(r) == "the response has the id of an earlier one");
-    }
-    CHECK(failed > 0);
-}
-
 TEST_CASE("an answer without an id ends what could follow, and only then is an error") {
     const scripted::server server([&](const scripted::request&) { return response(""); });
     const auto records = records_of(talk(server.url(), 1));
@@ -289,41 +258,6 @@ TEST_CASE("the server's history against the whole history is an A/B of one gate"
         candidates += q.variant == run_variant::candidate;
     }
     CHECK(candidates == 400);
-}
-
-TEST_CASE("both ways at once: a server whose cache has the whole history, too, is as fast by either") {
-    engine e = quick_engine();
-    e.prefill_per_token = 100_us;
-    const logging_server server(e);
-    scenario s = talk(server.url());
-    s.workload = llmbench::conversations{.turns = fixed(4), .user_tokens = fixed(64),
-                                         .output_tokens = fixed(16)};
-    s.baseline = otherwise{.options = request_options{}};
-    s.pairs = at_once;
-    s.requests = 0;
-    s.duration = 70_s;
-    s.repeats = {};
-    s.slos = {mean(later_turn_ttft) <= 1.25 * baseline};
-    CHECK(holds(refusal_of(s), "users of both fall into step there"));
-    s.arrivals = poisson(2_rps);
-    const auto verdict_of = [&] {
-        const result r = run(s);
-        std::map<run_variant, double> tokens, turns;
-        for (const record& q : r.requests()) {
-            CHECK(status(q) == "ok");
-            turns[q.variant] += q.turn > 0 ? 1 : 0;
-            tokens[q.variant] += q.turn > 0 ? q.prompt_tokens : 0;
-        }
-        const auto mean_of = [&](run_variant v) { return tokens[v] / turns[v]; };
-        CHECK(turns[run_variant::candidate] > 100);
-        CHECK(mean_of(run_variant::candidate) ==
-              doctest::Approx(mean_of(run_variant::baseline)).epsilon(0.02));
-        return r.verdicts()[0];
-    };
-    const slo_verdict v = verdict_of();
-    CHECK(v.outcome == verdict::pass);
-    CHECK(v.measured == doctest::Approx(1).epsilon(0.1));
-    CHECK(v.decided_by == verdict_method::slices_at_once);
 }
 
 TEST_CASE("recorded sessions go on from the last answer of their chain, at the recorded lengths") {
