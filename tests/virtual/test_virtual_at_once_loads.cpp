@@ -291,29 +291,3 @@ TEST_CASE("a baseline that ends in a load at once: an objective of the candidate
     CHECK(r.verdicts()[2].outcome == verdict::pass);
     check_rejudged(r, s.slos);
 }
-
-TEST_CASE("a server that ends in the middle of a load at once: the other's records are kept") {
-    for (const bool is_candidate : {true, false}) {
-        const scenario s = with_end(is_candidate, 80,
-                                    is_candidate ? "the candidate ends" : "the baseline ends");
-        const result r = run(s);
-        std::map<run_variant, int> answered, lost;
-        for (const record& x : r.requests())
-            ++(x.status == request_status::ok ? answered : lost)[x.variant];
-        const run_variant dead = is_candidate ? run_variant::candidate : run_variant::baseline,
-                          other = is_candidate ? run_variant::baseline : run_variant::candidate;
-        CHECK(answered[dead] > 60);
-        CHECK(lost[dead] > 15);
-        CHECK(answered[other] > 90);
-        CHECK(lost[other] == 0);
-        for (std::size_t i = 0; i < 2; ++i) {
-            CHECK(r.verdicts()[i].outcome == verdict::invalid);
-            INFO(std::string(r.verdicts()[i].reason.c_str()));
-            CHECK(holds(r.verdicts()[i].reason.c_str(),
-                        is_candidate ? "server: it went away" : "baseline"));
-        }
-        // An objective of the other one alone is none of the dead server's.
-        CHECK((r.verdicts()[2].outcome == verdict::invalid) == is_candidate);
-        check_rejudged(r, s.slos);
-    }
-}

@@ -35,12 +35,11 @@ std::vector<picojson::value> shown_of(const std::string& gate) {
 std::string in(const picojson::value& v, const char* field) { return v.get(field).to_str(); }
 
 /// Answers each prompt with these words, as a chat stream.
-scripted::answer saying(const std::string& words, const std::string& delta = "content") {
+scripted::answer saying(const std::string& words) {
     return {scripted::send(scripted::sized_stream(
-        scripted::role() + scripted::chat_choice("{\"" + delta + "\":\"" + words + "\"}") +
+        scripted::role() + scripted::chat_choice("{\"content\":\"" + words + "\"}") +
         scripted::finish() + scripted::usage(5, 2) + scripted::done()))};
 }
-any_target at(const scripted::server& s) { return endpoint{.url = s.url(), .model = "m"}; }
 
 }  // namespace
 
@@ -93,16 +92,6 @@ TEST_CASE("answers that differ fail, with where they do") {
     check_rejudged(r, s.slos);
 }
 
-TEST_CASE("a share of equal answers that is the limit is neither passed nor failed") {
-    const sums file(100);
-    scenario s = comparing(file, knowing(10_pct), knowing(), "about as many");
-    s.slos = {same_answers >= fraction(run(s).measured(same_answers))};
-    s.name = "just as many";
-    const result r = run(s);
-    CHECK(r.verdicts()[0].outcome == verdict::inconclusive);
-    check_rejudged(r, s.slos);
-}
-
 TEST_CASE("where all answers have to be equal one that differs fails, and none passes") {
     const sums file(100);
     scenario s = comparing(file, knowing(), knowing(), "all the same");
@@ -121,45 +110,6 @@ TEST_CASE("where all answers have to be equal one that differs fails, and none p
     CHECK(other.measured(same_answers) > 0.95);
     CHECK(other.verdicts()[0].outcome == verdict::fail);
     check_rejudged(other, s.slos);
-}
-
-TEST_CASE("one server held against itself says the same") {
-    const sums file(100);
-    scenario s = comparing(file, knowing(20_pct), knowing(), "itself");
-    s.baseline = otherwise{.same = true};
-    CHECK(run(s).verdicts()[0].outcome == verdict::pass);
-}
-
-TEST_CASE("a request that failed in either arm has no equal answer") {
-    const sums file(100);
-    engine failing = knowing();
-    failing.faults.error_rate = 30_pct;
-    scenario s = comparing(file, failing, knowing(), "failing answers");
-    s.slos = {same_answers >= 90_pct, error_rate <= 60_pct};
-    const result r = run(s);
-    CHECK(r.verdicts()[0].outcome == verdict::fail);
-    CHECK(holds(line_of(r), " failed)"));
-    check_rejudged(r, s.slos);
-    // Of the baseline it is the baseline's fault, and no verdict on the candidate.
-    s = comparing(file, knowing(), failing, "a failing baseline");
-    CHECK(run(s).verdicts()[0].outcome == verdict::invalid);
-}
-
-TEST_CASE("of a mix only answers to prompts that are the same are compared") {
-    const sums file(40);
-    scenario s = comparing(file, knowing(), knowing(), "a mix compared");
-    s.workload = mix({{.name = "load", .workload = synthetic{.prompt_tokens = fixed(20),
-                                                             .output_tokens = fixed(4)}},
-                      {.name = "sums", .weight = 3,
-                       .workload = questions{.path = file.path, .format = gsm8k}}});
-    s.requests = 80;
-    s.slos = {same_answers >= 90_pct, of(same_answers, "sums") >= 90_pct};
-    const result r = run(s);
-    CHECK(r.verdicts()[0].outcome == verdict::pass);
-    CHECK(r.verdicts()[1].outcome == verdict::pass);
-    for (const record& q : measured_of(r, 0))
-        if (q.variant == run_variant::candidate) CHECK(static_cast<bool>(q.same) == (q.part == 1));
-    check_rejudged(r, s.slos);
 }
 
 TEST_CASE("prompts that are sent as they are have answers to compare, at temperature 0") {
@@ -216,71 +166,6 @@ TEST_CASE("answers that cannot be compared are refused before the load") {
     });
 }
 
-TEST_CASE("answers are equal with all that was generated: reasoning, words and calls") {
-    const sums file(40);
-    const auto outcome = [&](const scripted::answer& mine, const scripted::answer& its,
-                             const char* name) {
-        const scripted::server a({mine}), b({its});
-        scenario s = asking(file, knowing(), name);
-        s.target = at(a);
-        s.baseline = endpoint{.url = b.url(), .model = "m"};
-        s.slos = {same_answers >= 80_pct};
-        return run(s).verdicts()[0].outcome;
-    };
-    const auto both = [](const std::string& reasoning, const std::string& words) {
-        return scripted::answer{scripted::send(scripted::sized_stream(
-            scripted::chat_choice("{\"reasoning_content\":\"" + reasoning + "\"}") +
-            scripted::chat_chunk(words) + scripted::finish() + scripted::usage(5, 3) +
-            scripted::done()))};
-    };
-    const auto calling = [](const std::string& id, const std::string& arguments) {
-        return scripted::answer{scripted::send(scripted::sized_stream(
-            scripted::chat_choice(R"({"tool_calls":[{"index":0,"id":")" + id +
-                                  R"(","type":"function","function":{"name":"look","arguments":""}}]})") +
-            scripted::chat_choice(R"({"tool_calls":[{"index":0,"function":{"arguments":")" +
-                                  arguments + R"("}}]})") +
-            scripted::finish("tool_calls") + scripted::usage(5, 3) + scripted::done()))};
-    };
-    CHECK(outcome(saying("42"), saying("42"), "words") == verdict::pass);
-    CHECK(outcome(saying("42"), saying("43"), "other words") == verdict::fail);
-    CHECK(outcome(both("so", "42"), both("so", "42"), "thoughts") == verdict::pass);
-    CHECK(outcome(both("so", "42"), both("hm", "42"), "other thoughts") == verdict::fail);
-    CHECK(outcome(saying("42", "reasoning_content"), saying("42"), "thought or said") ==
-          verdict::fail);
-    // The id of a call is another one each time.
-    CHECK(outcome(calling("a", "{}"), calling("b", "{}"), "calls") == verdict::pass);
-    CHECK(outcome(calling("a", "{}"), calling("a", "[]"), "other calls") == verdict::fail);
-}
-
-TEST_CASE("answers that only look right are wrong") {
-    const scratch directory;
-    const std::string file = directory.file("asked.jsonl");
-    const auto asked_of = [&](const std::string& words, const char* fields, const char* name) {
-        std::string lines;
-        for (int i = 0; i < 40; ++i)
-            lines += "{\"question\": \"Which " + std::to_string(i) + "?\", " + fields + "}\n";
-        write(file, lines);
-        const scripted::server server({saying(words)});
-        scenario s = quick_scenario(at(server));
-        s.name = name;
-        s.workload = questions{.path = file};
-        s.arrivals = closed_loop(8);
-        s.warmup = 0;
-        s.requests = 0;
-        s.slos = {accuracy >= 80_pct};
-        const result r = run(s);
-        CAPTURE(name);
-        CAPTURE(line_of(r));
-        CHECK(r.verdicts()[0].outcome != verdict::invalid);
-        return r.measured(accuracy);
-    };
-    const char* letters = R"("choices": ["cat", "dog", "bird", "fish"], "answer": "A")";
-    CHECK(asked_of(R"(A. cat\nB. dog\nC. bird\nD. fish)", letters, "repeats the list") == 0);
-    CHECK(asked_of(R"(A. cat\nB. dog\nC. bird\nD. fish\nThe answer is A.)", letters, "names it") == 1);
-    CHECK(asked_of("A or B or C or D", letters, "names all") == 0);
-    CHECK(asked_of("42", R"("answer": "4")", "part of a number, as a text") == 0);
-}
-
 // ---- texts that are kept -----------------------------------------------------------------------
 
 TEST_CASE("the wrong answers of an objective that failed are shown, each question once") {
@@ -329,7 +214,7 @@ TEST_CASE("an answer that repeats a secret is shown without it") {
     const variable key("LLMBENCH_API_KEY", "sesame-open-up");
     const scripted::server server({saying("your key is sesame-open-up #### 1")});
     scenario s = asking(file, knowing(), "a secret repeated");
-    s.target = at(server);
+    s.target = endpoint{.url = server.url(), .model = "m"};
     s.workload = questions{.path = file.path, .format = gsm8k, .grade = exact};
     const result r = run(s);
     CHECK(r.verdicts()[0].outcome == verdict::fail);

@@ -103,58 +103,6 @@ TEST_CASE("a user and a password in the URL reach the server, and nobody else") 
     CHECK(holds(why, "endpoint.url is \"https://...@h:x/\": the port"));
 }
 
-TEST_CASE("a header that the gate sets is sent once") {
-    const scripted::server server({scripted::healthy()});
-    run(asking(endpoint{.url = server.url(), .model = "m",
-                        .headers = {{"user-agent", "x/1"}, {"accept", "*/*;q=0.5"}}}, 2));
-    for (const scripted::request& r : server.log()) {
-        std::map<std::string, int> times;
-        for (const auto& [name, value] : r.headers) {
-            const bool is_agent = holds("user-agent User-Agent", name), accepts = holds("accept Accept", name);
-            if (is_agent) CHECK(value == "x/1");
-            if (accepts) CHECK(value == "*/*;q=0.5");
-            times[is_agent ? "agent" : accepts ? "accept" : name] += 1;
-        }
-        for (const auto& [name, n] : times) CHECK_MESSAGE(n == 1, name);
-    }
-}
-
-TEST_CASE("a key in the query of a URL is repeated nowhere") {
-    std::string why;
-    const heard console;
-    refusal_by([&] {
-        try {
-            run(asking(endpoint{.url = "http://127.0.0.1:1/v1?key=p4ss"}));
-        } catch (const std::runtime_error& e) {
-            why = e.what();
-        }
-    });
-    CHECK(holds(why, "127.0.0.1:1/v1?key=***"));
-    CHECK(!holds(why, "p4ss"));
-    CHECK(!holds(console.text(), "p4ss"));
-    CHECK(!holds(content_of(report_file("result.json")), "p4ss"));
-}
-
-TEST_CASE("a key where the name of its variable belongs is not repeated") {
-    const std::string why =
-        refusal_of(asking(endpoint{.url = "http://127.0.0.1:1", .api_key_env = "sk-5e3a-a-key"}));
-    CHECK(holds(why, "endpoint.api_key_env names a variable that is not set"));
-    CHECK(!holds(why, "5e3a"));
-}
-
-TEST_CASE("a gate's own header of the key's kind is sent in place of LLMBENCH_API_KEY") {
-    const variable key("LLMBENCH_API_KEY", "sk-for-others");
-    const scripted::server server;
-    endpoint e{.url = server.url(), .headers = {{"authorization", "Basic abcd"}}};
-    run(asking(e));
-    REQUIRE(server.log().size() == 1);
-    CHECK(server.log()[0].header("Authorization") == "Basic abcd");
-    const auto log = server.log();
-    for (const auto& [name, value] : log[0].headers) CHECK(!holds(value, "sk-for-others"));
-    e.api_key_env = "LLMBENCH_API_KEY";
-    CHECK(holds(refusal_of(asking(e)), "give one of them"));
-}
-
 TEST_CASE("no model and no prompt becomes a line of a request") {
     const scripted::server server;
     scenario s = asking(
@@ -174,27 +122,6 @@ TEST_CASE("no model and no prompt becomes a line of a request") {
         CHECK(holds(refusal_of(asking(endpoint{.url = server.url(), .headers = {{"X-A", value}}})),
                     "line break or another control character"));
     CHECK(server.log().size() == 1);
-}
-
-TEST_CASE("compare() sends LLMBENCH_API_KEY to the host of LLMBENCH_URL, or of its first setting") {
-    const variable key("LLMBENCH_API_KEY", "sk-for-one-host");
-    for (const std::string meant : {"http://elsewhere.invalid:1", ""}) {
-        CAPTURE(meant);
-        const variable url("LLMBENCH_URL", meant);
-        const scripted::server one, other;
-        scenario s = asking({});
-        s.target = any_target();
-        s.repeats = 2;
-        refusal_by([&] {
-            compare(s, {{"one", endpoint{.url = one.url(), .model = "a"}},
-                        {"other", endpoint{.url = other.url(), .model = "b"}}});
-        });
-        for (const scripted::server* of : {&one, &other}) {
-            const auto log = of->log();
-            REQUIRE(!log.empty());
-            CHECK((log[0].header("Authorization") == "") == !meant.empty());
-        }
-    }
 }
 
 namespace {
