@@ -22,21 +22,6 @@ import tools
 LIMIT_S = 300          # of one run of one tool, its start included
 
 
-class Program(tools.Tool):
-    name = label = "llmbench"
-    needs = ()
-    llmbench = None
-
-    def kept(self, folder):
-        return folder / "report"
-
-    def command(self, load, url, folder):
-        # Two repeats are the least.
-        return [self.llmbench, "run", "--url", url, "--users", str(load.streams), "--requests",
-                str(max(load.requests // 2, load.streams)), "--repeats", "2", "--warmup", "0", "--prompt-tokens", "16",
-                "--output-tokens", str(load.tokens), "--slo", "p50(e2e) <= 1 min", "--report", str(folder / "report")]
-
-
 class Load:
     def __init__(self, streams):
         self.streams, self.requests, self.tokens, self.rate, self.faults = streams, max(min(100, 20 * streams), 2 * streams), 100, 0, False
@@ -118,18 +103,17 @@ def main():
     results = o.build.resolve() / "results" / "matrix.jsonl"
     if o.table:
         return table(results)
-    Program.llmbench = os.path.realpath(o.llmbench)
-    known = [Program(o.build.resolve())] + [t(o.build.resolve()) for t in tools.ALL]
+    tools.Ours.program = os.path.realpath(o.llmbench)
+    known = [t(o.build.resolve()) for t in tools.ALL]
     wanted = o.tools.split(",") if o.tools else None
-    runs = [t for t in known if (not wanted or t.name in wanted) and type(t).kept is not tools.Tool.kept
-            and (t.name == "llmbench" or t.there())]
+    runs = [t for t in known if (not wanted or t.name in wanted) and type(t).kept is not tools.Tool.kept and t.there()]
     results.parent.mkdir(parents=True, exist_ok=True)
     for trial in range(o.trials):
         for n in map(int, o.streams.split(",")):
             for tool in runs:
                 line = {"tool": tool.name, "streams": n, "trial": trial, "every_ms": o.every, "at": time.time()}
                 try:
-                    line |= one_run(Program.llmbench, tool, Load(n), o.every, o.build.resolve() / "runs" / f"matrix-{tool.name}")
+                    line |= one_run(tools.Ours.program, tool, Load(n), o.every, o.build.resolve() / "runs" / f"matrix-{tool.name}")
                 except (RuntimeError, OSError, subprocess.TimeoutExpired, IndexError, ValueError) as e:
                     line["error"] = str(e)[:300]
                 print(json.dumps(line), flush=True)

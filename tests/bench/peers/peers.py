@@ -1,7 +1,8 @@
 """Runs the tools in turns against one server that logs the truth, and prints a table of each row.
 
-    peers.py BUILD_DIR [--repeats N] [--tools NAME,...] [--table] [ROW...]
+    peers.py BUILD_DIR [--llmbench PROGRAM] [--repeats N] [--tools NAME,...] [--table] [ROW...]
 
+The server is `llmbench serve`, of the program that --llmbench names (build/program/llmbench).
 Results are kept in BUILD_DIR/results/ROW.jsonl, a line a run; --table prints what is there and runs nothing.
 """
 import argparse
@@ -23,11 +24,10 @@ LIMIT_S = 150          # of one run of one tool, its start included
 
 
 class load:
-    def __init__(self, about, streams=0, requests=0, tokens=50, rate=0, first_ms=40, interval_ms=20, faults=False,
-                 early_role=False, example=False, events=""):
+    def __init__(self, about, streams=0, requests=0, tokens=50, rate=0, first="uniform(40ms, 60ms)", every="20ms",
+                 faults=False):
         self.about, self.streams, self.requests, self.tokens, self.rate = about, streams, requests, tokens, rate
-        self.first_ms, self.interval_ms, self.faults, self.early_role = first_ms, interval_ms, faults, early_role
-        self.example, self.events = example, events
+        self.first, self.every, self.faults = first, every, faults
 
 
 ROWS = {
@@ -36,16 +36,9 @@ ROWS = {
     "128": load("128 streams", 128, 384),
     "512": load("512 streams", 512, 1024),
     "1000": load("1000 streams", 1000, 2000),
-    "flood": load("a flood on 16 streams", 16, 96, tokens=500, first_ms=0, interval_ms=0),
-    "flood-reasoning": load("the flood, its text as `reasoning` and `reasoning_content`", 16, 96, tokens=500, first_ms=0,
-                            interval_ms=0, events="reasoning"),
-    "flood-usage": load("the flood, with the tokens so far in each event", 16, 96, tokens=500, first_ms=0, interval_ms=0,
-                        events="usage"),
+    "flood": load("a flood on 16 streams", 16, 96, tokens=500, first="0ms", every="0ms"),
     "rate": load("50 requests a second", requests=300, rate=50),
-    "role": load("32 streams, the role 40 ms before the text", 32, 192, tokens=20, early_role=True),
-    "example": load("the worked example of the definitions", 1, 5, tokens=128, example=True),
-    "faults": load("16 streams; of 20 requests one is refused, one cut and one broken off", 16, 200, tokens=16,
-                   faults=True),
+    "faults": load("16 streams; of 20 requests one is refused and one is reset", 16, 200, tokens=16, faults=True),
 }
 
 
@@ -154,10 +147,12 @@ def machine():
 # --- the truth -----------------------------------------------------------------------------------
 
 class served:
+    """A request of the server's log."""
+
     def __init__(self, line):
-        f = line.split()
-        self.how, self.asked = f[1], int(f[2])
-        self.received, self.end, self.tokens, self.first, self.last = (int(x) for x in f[3:8])
+        self.how, self.tokens, self.received = line["ended"], len(line["tokens_ns"]), line["received_ns"]
+        self.end = self.received + line["end_ns"]
+        self.first, self.last = (self.received + line["tokens_ns"][i] if line["tokens_ns"] else -1 for i in (0, -1))
 
 
 def percentile(values, q, rule):
@@ -172,7 +167,8 @@ def percentile(values, q, rule):
 
 
 def truth_of(path, what, tool):
-    asked = [r for r in map(served, open(path)) if r.asked == what.tokens]
+    lines = [json.loads(line) for line in open(path)]
+    asked = [served(line) for line in lines if "received_ns" in line]
     main = asked[-what.requests:]          # whatever came before was a tool's warm-up
     if tool.overshoots:
         main, whole = asked, max((r.tokens for r in asked), default=0)
@@ -198,17 +194,12 @@ def truth_of(path, what, tool):
 
 # --- one run -------------------------------------------------------------------------------------
 
-def started_server(build, what, log, shares):
-    command = [str(build / "truth_server"), "--log", str(log), "--first-ms", str(what.first_ms), "--interval-ms",
-               str(what.interval_ms), "--early-role", str(int(what.early_role))]
-    if what.events:
-        command += ["--events", what.events]
-    if what.example:
-        command += ["--example", "1"]
+def started_server(what, log, shares):
+    command = [tools.Ours.program, "serve", "--port", "0", "--log", str(log), "--first", what.first, "--every", what.every]
     if what.faults:
-        command += ["--refuse", "20", "--cut", "20", "--break", "20"]
+        command += ["--fail", "5%", "--status", "503", "--drop", "5%"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=shares.join)
-    return server, server.stdout.readline().strip()
+    return server, server.stdout.readline().split()[-1]
 
 
 def last_words(path):
@@ -230,11 +221,11 @@ def one_run(build, row, tool, account, folder):
         return dict(result, cannot=why)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    log, output = folder / "truth.log", folder / "output.txt"
+    log, output = folder / "truth.jsonl", folder / "output.txt"
     environment = dict(os.environ, HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", HF_DATASETS_OFFLINE="1",
                        HF_HOME=str(build / "hf"), TOKENIZERS_PARALLELISM="false", PYTHONUNBUFFERED="1",
                        NO_COLOR="1", VLLM_NO_USAGE_STATS="1", DO_NOT_TRACK="1")
-    server, url = started_server(build, what, log, account.shares)
+    server, url = started_server(what, log, account.shares)
 
     before, machine_before = account.seconds(), machine()
     watch = sampler(account)
@@ -319,10 +310,8 @@ def table(row, runs, build):
     figures = {name: of_runs(rs) for name, rs in by_tool.items()}
     base = {name: figures[name]["cpu"] for name in ("raw reader", "llmbench") if figures.get(name)}
     if what.faults:
-        print("\n| tool | server: answered | refused | cut | broken off | tool: completed | failed | not told "
-              "| exit code |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
-    elif what.example:
-        print("\n| tool | TTFT | TPOT |\n| --- | ---: | ---: |")
+        print("\n| tool | server: answered | refused | reset | tool: completed | failed | not told | exit code |\n"
+              "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     else:
         offered = "requests/s seen" if what.rate else "tokens/s" if row.startswith("flood") else "streams seen"
         print(f"\n| tool | CPU µs/token | x ours | x raw | cores | TTFT p50 error | p99 error | TPOT error | {offered} "
@@ -335,13 +324,10 @@ def table(row, runs, build):
             print(f"| {tool.label} | {rs[-1].get('cannot', 'no result')} |")
         elif what.faults:
             c, s = f["last"]["truth"]["counts"], f["last"]["said"]
-            bad = sum(v for k, v in c.items() if k not in ("ok", "whole", "dropped"))
-            print(f"| {tool.label} | {c.get('ok', 0)} | {c.get('refused', 0)} | {c.get('cut', 0)} | "
-                  f"{c.get('broken', 0)} | {s['ok']} | {number(s['failed'], '{:.0f}')} | {bad - (s['failed'] or 0)} | "
+            bad = sum(v for k, v in c.items() if k not in ("ok", "dropped"))
+            print(f"| {tool.label} | {c.get('ok', 0)} | {c.get('refused', 0)} | "
+                  f"{c.get('reset', 0)} | {s['ok']} | {number(s['failed'], '{:.0f}')} | {bad - (s['failed'] or 0)} | "
                   f"{number(None if tool.name == 'llmbench' else f['last'].get('exit'), '{:d}')} |")
-        elif what.example:
-            s = f["last"]["said"]
-            print(f"| {tool.label} | {number(s['ttft_p50'], '{:.1f} ms')} | {number(s['tpot'], '{:.2f} ms')} |")
         else:
             ratio = lambda name: number(f["cpu"] / base[name], "{:.1f}") if base.get(name) else "–"
             seen = (f"{f['rate']:.1f}" if what.rate else f"{f['pace']:,.0f}" if row.startswith("flood")
@@ -355,7 +341,7 @@ def table(row, runs, build):
     if done:
         counts = [f["n"] for f in done]
         spreads = [f["spread"][1] / f["spread"][0] for f in done]
-        differ = "" if what.faults or what.example else (
+        differ = "" if what.faults else (
             f"their CPU µs/token differ by a factor of {statistics.median_high(spreads):.2f}, of one tool "
             f"{max(spreads):.2f}; ")
         print(f"\nRuns of each: {' to '.join(map(str, sorted({min(counts), max(counts)})))}; {differ}"
@@ -368,6 +354,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("rows", nargs="*")
+    parser.add_argument("--llmbench", default=tools.HERE.parents[2] / "build" / "program" / "llmbench")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--tools", default="")
     parser.add_argument("--table", action="store_true")
@@ -376,6 +363,7 @@ def main():
     build = args.build.resolve()
     if not build.is_dir():
         parser.error(f"there is no folder {build}: setup.sh makes it")
+    tools.Ours.program = os.path.realpath(args.llmbench)
     rows = args.rows or list(ROWS)
     for row in rows:
         if row not in ROWS:

@@ -33,11 +33,11 @@ class Tool:
         self.build = build
         self.model = build / "model"
 
-    def program(self, *parts):
+    def installed(self, *parts):
         return str(self.build.joinpath(*parts))
 
     def there(self):
-        return os.path.exists(self.program(*self.needs))
+        return os.path.exists(self.installed(*self.needs))
 
     def kept(self, folder):
         """What `llmbench judge` reads of a run, or nothing."""
@@ -58,7 +58,7 @@ class Raw(Tool):
         return "it knows of no failure" if load.faults else ""
 
     def command(self, load, url, folder):
-        return [self.program("raw_client"), url.rsplit(":", 1)[1], str(load.streams), str(load.requests),
+        return [self.installed("raw_client"), url.rsplit(":", 1)[1], str(load.streams), str(load.requests),
                 str(load.tokens)] + ([str(load.rate)] if load.rate else [])
 
     def said(self, load, folder, output):
@@ -68,20 +68,29 @@ class Raw(Tool):
 
 class Ours(Tool):
     name = label = "llmbench"
-    needs = ("our_client",)
     flood = 50
     rule = "rank"
+    program = ""                # the program llmbench
+
+    def there(self):
+        return os.path.exists(self.program)
+
+    def kept(self, folder):
+        return folder / "report"
 
     def command(self, load, url, folder):
-        return [self.program("our_client"), url, str(load.streams), str(load.requests), str(load.tokens),
-                str(folder / "report")] + ([str(load.rate)] if load.rate else [])
+        # Two repeats are the least.
+        arrivals = ["--arrivals", f"constant({load.rate}rps)"] if load.rate else ["--users", str(load.streams)]
+        return [self.program, "run", "--url", url, *arrivals, "--requests", str(max(load.requests // 2, load.streams)),
+                "--repeats", "2", "--warmup", "0", "--prompt-tokens", "16", "--output-tokens", str(load.tokens),
+                "--slo", "p50(e2e) <= 1 min", "--report", str(folder / "report")]
 
     def said(self, load, folder, output):
-        d = last_json(output)
-        keys = ("ttft_p50", "ttft_p99", "tpot_mean", "achieved_rate", "ok")
-        failed = {k: v for k, v in d.items() if k not in keys}
-        return dict(ttft_p50=d["ttft_p50"], ttft_p99=d["ttft_p99"], tpot=d["tpot_mean"], ok=d.get("ok", 0),
-                    failed=sum(failed.values()), how=failed)
+        d = json.loads((folder / "report" / "result.json").read_text())["gates"][0]["candidate"]
+        ttft, statuses = d["ttft_from_send"], d["statuses"]
+        ms = lambda v: None if v is None else 1e3 * v
+        return dict(ttft_p50=ms(ttft["p50"]), ttft_p99=ms(ttft["p99"]), tpot=ms(d["tpot"]["mean"]),
+                    ok=statuses.get("ok", 0), failed=sum(n for status, n in statuses.items() if status != "ok"))
 
 
 class Vllm(Tool):
@@ -92,7 +101,7 @@ class Vllm(Tool):
         return folder / "result.json"
 
     def command(self, load, url, folder):
-        return [self.program("vllm", "bin", "vllm"), "bench", "serve", "--backend", "openai-chat", "--base-url", url,
+        return [self.installed("vllm", "bin", "vllm"), "bench", "serve", "--backend", "openai-chat", "--base-url", url,
                 "--endpoint", "/v1/chat/completions", "--model", "tiny", "--tokenizer",
                 str(self.model), "--dataset-name", "random", "--random-input-len", "16", "--random-output-len",
                 str(load.tokens), "--num-prompts", str(load.requests), "--ignore-eos", "--save-result",
@@ -115,7 +124,7 @@ class VllmRust(Vllm):
     flood = Ours.flood
 
     def command(self, load, url, folder):
-        return [self.program("vllm-rust", "vllm-rs"), *super().command(load, url, folder)[1:], "--prompt-token-ids"]
+        return [self.installed("vllm-rust", "vllm-rs"), *super().command(load, url, folder)[1:], "--prompt-token-ids"]
 
 
 class Sglang(Tool):
@@ -126,7 +135,7 @@ class Sglang(Tool):
         return folder / "result.jsonl"
 
     def command(self, load, url, folder):
-        return [self.program("sglang", "bin", "python"), "-m", "sglang.benchmark.serving", "--backend",
+        return [self.installed("sglang", "bin", "python"), "-m", "sglang.benchmark.serving", "--backend",
                 "sglang-oai-chat", "--base-url", url, "--model", str(self.model), "--tokenizer", str(self.model),
                 "--dataset-name", "random-ids", "--random-input-len", "16", "--random-output-len", str(load.tokens),
                 "--random-range-ratio", "1", "--num-prompts", str(load.requests), "--warmup-requests", "0",
@@ -153,7 +162,7 @@ class SglangRust(Sglang):
     def command(self, load, url, folder):
         start = (f"import sys; sys.path.insert(0, {str(self.build / 'sglang-rust')!r}); import _bench; "
                  "_bench.run_argv(['sglang-bench', *sys.argv[1:]])")
-        return [self.program("sglang-rust", "python"), "-c", start, *super().command(load, url, folder)[3:]]
+        return [self.installed("sglang-rust", "python"), "-c", start, *super().command(load, url, folder)[3:]]
 
 
 class Guidellm(Tool):
@@ -166,7 +175,7 @@ class Guidellm(Tool):
 
     def command(self, load, url, folder):
         profile = f"kind=constant,rate={load.rate}" if load.rate else f"kind=concurrent,streams={load.streams}"
-        return [self.program("guidellm", "bin", "guidellm"), "run", "--backend",
+        return [self.installed("guidellm", "bin", "guidellm"), "run", "--backend",
                 f"kind=openai_http,target={url},model=tiny", "--profile", profile, "--constraint",
                 f"kind=max_requests,count={load.requests}", "--tokenizer",
                 f"kind=huggingface_auto,model={self.model}", "--data",
@@ -189,7 +198,7 @@ class Aiperf(Tool):
         return found(folder, "profile_export.jsonl")
 
     def command(self, load, url, folder):
-        return [self.program("aiperf", "bin", "aiperf"), "profile", "-m", "tiny", "--url", url, "--endpoint-type",
+        return [self.installed("aiperf", "bin", "aiperf"), "profile", "-m", "tiny", "--url", url, "--endpoint-type",
                 "chat", "--streaming", "--tokenizer", "peers/tiny", "--request-count", str(load.requests), "--isl",
                 "16", "--osl", str(load.tokens), "--extra-inputs", "ignore_eos:true", "--artifact-dir", str(folder),
                 "--ui", "none", "--no-gpu-telemetry", "--no-server-metrics"] + (
@@ -225,7 +234,7 @@ data:
 report: {{request_lifecycle: {{summary: true, percentiles: [50, 99]}}}}
 storage: {{local_storage: {{path: "{folder / 'report'}"}}}}
 """)
-        return [self.program("inference-perf", "bin", "inference-perf"), "-c", str(folder / "config.yml")]
+        return [self.installed("inference-perf", "bin", "inference-perf"), "-c", str(folder / "config.yml")]
 
     def said(self, load, folder, output):
         d = json.loads(found(folder, "summary_lifecycle_metrics.json").read_text())
@@ -242,7 +251,7 @@ class Evalscope(Tool):
     rule = "index"
 
     def command(self, load, url, folder):
-        return [self.program("evalscope", "bin", "evalscope"), "perf", "--api", "openai", "--url",
+        return [self.installed("evalscope", "bin", "evalscope"), "perf", "--api", "openai", "--url",
                 url + "/v1/chat/completions", "--model", "tiny", "--tokenizer-path", str(self.model), "--dataset",
                 "random", "--min-prompt-length", "16", "--max-prompt-length", "16", "--max-tokens", str(load.tokens),
                 "--min-tokens", str(load.tokens), "--extra-args", '{"ignore_eos": true}', "--number",
@@ -271,7 +280,7 @@ class GenaiBench(Tool):
         return "it has users in a closed loop, and no rate" if load.rate else ""
 
     def command(self, load, url, folder):
-        return [self.program("genai-bench", "bin", "genai-bench"), "benchmark", "--api-backend", "vllm", "--api-base",
+        return [self.installed("genai-bench", "bin", "genai-bench"), "benchmark", "--api-backend", "vllm", "--api-base",
                 url, "--api-key", "none", "--api-model-name", "tiny", "--model-tokenizer", str(self.model), "--task",
                 "text-to-text", "--traffic-scenario", f"D(16,{load.tokens})", "--num-concurrency", str(load.streams),
                 "--max-requests-per-run", str(load.requests), "--max-time-per-run", "2", "--metrics-time-unit", "ms",
@@ -291,7 +300,7 @@ class K6(Tool):
     def command(self, load, url, folder):
         values = dict(URL=url, STREAMS=load.streams, REQUESTS=load.requests, TOKENS=load.tokens, RATE=load.rate or 0,
                       OUT=folder / "result.json")
-        return [self.program("k6", "k6"), "run", "--quiet", "--no-usage-report"] + [
+        return [self.installed("k6", "k6"), "run", "--quiet", "--no-usage-report"] + [
             part for k, v in values.items() for part in ("-e", f"{k}={v}")] + [str(HERE / "k6.js")]
 
     def said(self, load, folder, output):

@@ -3,12 +3,12 @@
 # process in a network namespace of its own, from an address of its own. Needs root (for the
 # namespaces) and Open MPI.
 #   tests/bench/ranks/run.sh [STREAMS] [SECONDS]        of each rank, 200 and 10
+# LLMBENCH_PROGRAM is the program whose `serve` answers (build/program/llmbench).
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 streams=${1:-200} seconds=${2:-10}
-work=build/ranks
+work=build/ranks program=${LLMBENCH_PROGRAM:-build/program/llmbench}
 mkdir -p "$work"
-g++ -std=c++20 -O2 tests/bench/peers/truth_server.cpp -o "$work/server" -pthread
 [[ $work/load -nt llmbench.hpp ]] ||
     mpicxx.openmpi -std=c++20 -O2 -I. -DLLMBENCH_WITH_MPI tests/bench/ranks/load.cpp -o "$work/load" -pthread
 export LLMBENCH_PROGRESS=off LLMBENCH_REPORT_DIR=$work/report
@@ -28,13 +28,13 @@ for i in 1 2 3 4; do
     ip -n "llmbench$i" addr add "10.77.$i.2/24" dev eth0
     ip -n "llmbench$i" link set eth0 up
     ip -n "llmbench$i" link set lo up
-    ip netns exec "llmbench$i" "$work/server" --log "$work/server-$i.log" --interval-ms 20 \
-        --bind "10.77.$i.2" > "$work/server-$i.out" &
+    ip netns exec "llmbench$i" "$program" serve --port 0 --host "10.77.$i.2" --every 20ms \
+        > "$work/server-$i.out" &
     servers+=($!)
     from+=("10.77.$i.1")
 done
 sleep 1
-for i in 1 2 3 4; do urls+=("$(head -n 1 "$work/server-$i.out")"); done
+for i in 1 2 3 4; do urls+=("$(sed -n 's/^listening on //p' "$work/server-$i.out")"); done
 export URLS="${urls[*]}" FROM="${from[*]}"
 echo "| ranks | streams | events/s | busiest thread of a rank, % of a core | CPU an event, us | memory of a rank, MiB | starts within, us |"
 echo "| ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
