@@ -11,7 +11,6 @@ precision           precision --trials 600 --seed 77
 pair-fresh          pair --only fresh --trials 600 --seed 77
 pair-lasting        pair --only lasting --trials 4000
 difference          difference --trials 600
-late                late --trials 600
 verdict-replayed    verdict --only replayed --trials 600
 verdict-noisy       verdict --only noisy --trials 1500
 verdict-baselines   verdict --only baselines --trials 600

@@ -64,38 +64,16 @@ repeat_data repeat_of(const chances& c, const trouble& t, generator& random) {
     return d;
 }
 
-/// The gate's verdicts, beside them those by the pooled counts alone, and one run against the limit.
-enum way : std::size_t { the_rule, pooled };
-constexpr std::size_t one_run_red = 0;  // of the numbers
-
-sums judged_often(const study_run& by, const question_set& q, double limit, const trouble& t = {}) {
+tally judged_often(const study_run& by, const question_set& q, double limit, const trouble& t = {}) {
     const slo s = accuracy >= fraction(limit);
-    const count_levels at = count_levels_of(s, judging_parameters{}.rule);
-    return by.over([&](sums& sum, std::uint64_t trial) {
+    return over_trials<tally>(by.trials, [&](tally& sum, std::uint64_t trial) {
         generator random = by.random(trial);
         const chances c = drawn(q, random);
         measurements e;
-        verdict by_counts = verdict::inconclusive, shown = verdict::inconclusive;
-        std::size_t taken = last_analysis;
-        double k = 0, n = 0;
-        for (int i = 0; i < last_analysis; ++i) {
-            e.candidate.push_back(repeat_of(c, t, random));
-            for (const record& r : e.candidate[e.candidate.size() - 1].records) {
-                k += !*r.right;
-                ++n;
-            }
-            if (i == 0) sum.number(one_run_red) += 1 - k / n < limit;
-            if (i + 1 < first_analysis) continue;
-            if (by_counts == verdict::inconclusive)
-                by_counts = clopper_pearson_upper(k, n, at.pass) <= 1 - limit  ? verdict::pass
-                            : clopper_pearson_lower(k, n, at.fail) > 1 - limit ? verdict::fail
-                                                                               : by_counts;
-            if (shown != verdict::inconclusive) continue;
-            shown = decision_without_client(e, judging_parameters{}, validity_checks{}, s, sought::first).outcome;
-            if (shown != verdict::inconclusive) taken = e.candidate.size();
-        }
-        sum.at(pooled).add(by_counts, last_analysis);
-        sum.at(the_rule).add(shown, static_cast<long long>(taken));
+        const decision v = judged_in_turn(
+            first_analysis, last_analysis, [&] { e.candidate.push_back(repeat_of(c, t, random)); },
+            [&] { return decision_without_client(e, judging_parameters{}, validity_checks{}, s, sought::first); });
+        sum.add(v.outcome, static_cast<long long>(e.candidate.size()));
     });
 }
 /// Pairs of the same questions, the candidate's right less often by this part.
@@ -128,19 +106,17 @@ tally judged_pairs(const study_run& run, const question_set& q, double loss) {
 }
 
 void table_of(study_run& by, const question_set& q, double limit, const vector<double>& truths) {
-    by.table("true accuracy", {"one run red", "pooled alone", "the rule", "repeats"},
+    by.table("true accuracy", {"the rule", "repeats"},
              printed("\n### %d questions, limit %.4g %%, flips %.4g %%\n\n", q.n, limit * 100, q.flips * 100));
     for (const double truth : truths)
         by.row(printed("%.4g", truth * 100), [&] {
             question_set one = q;
             one.accuracy = truth;
-            sums s = judged_often(by, one, limit);
-            const tally &t = s.at(the_rule), &beside = s.at(pooled);
+            const tally t = judged_often(by, one, limit);
             by.must.valid("accuracy", t);
             if (truth <= limit) by.must.at_most("a pass below the limit", t.passed(), 0.05);
             if (truth >= limit) by.must.at_most("a fail above the limit", t.failed(), 0.01);
-            return columns{percent(s.number(one_run_red) / t.trials()), fractions(beside), fractions(t),
-                           printed("%.1f", t.repeats_taken())};
+            return columns{fractions(t), printed("%.1f", t.repeats_taken())};
         });
 }
 void tables_part(study_run& by) {
@@ -151,7 +127,7 @@ void tables_part(study_run& by) {
 /// At the limit, over sizes, flips and limits; or where whole runs move, or bursts go wrong.
 void rows_at_limit(study_run& by, const char* title, const trouble& t, const vector<int>& sizes,
                    double most_fail = 0.01) {
-    by.table("questions, flips, limit", {"pooled alone", "the rule", "repeats"}, printed("\n### %s\n\n", title));
+    by.table("questions, flips, limit", {"the rule", "repeats"}, printed("\n### %s\n\n", title));
     for (const int n : sizes)
         for (const double flips : {0.02, 0.135, 0.4, 0.9})
             for (const double limit : {0.85, 0.95}) {
@@ -159,12 +135,11 @@ void rows_at_limit(study_run& by, const char* title, const trouble& t, const vec
                 by.row(row, [&] {
                     // What a burst costs is part of the truth.
                     const double truth = limit / (1 - static_cast<double>(t.burst) / n);
-                    sums s = judged_often(by, {n, truth, flips}, limit, t);
-                    const tally &c = s.at(the_rule), &beside = s.at(pooled);
+                    const tally c = judged_often(by, {n, truth, flips}, limit, t);
                     by.must.valid(row, c);
                     by.must.at_most(row + ", passes", c.passed(), 0.05);
                     by.must.at_most(row + ", fails", c.failed(), most_fail);
-                    return columns{fractions(beside), fractions(c), printed("%.1f", c.repeats_taken())};
+                    return columns{fractions(c), printed("%.1f", c.repeats_taken())};
                 });
             }
 }

@@ -1,6 +1,5 @@
 // How often a capacity's ends are wrong, how wide its interval is and what it costs, on the engine
-// model in virtual time; beside bisection, as other tools do it, on the same model. Then how the
-// gate `capacity >= c` alone is judged.
+// model in virtual time. Then how the gate `capacity >= c` alone is judged.
 // A trial: another trace, whose true capacity is the load at which the mean log of the worst
 // statistic over the noise of the machine is its limit, within 0.3 %; the first guess of a search
 // lies between half and twice of it, in the rows "from afar" between a sixteenth and twice.
@@ -122,32 +121,6 @@ searched search(const subject& on, const judging_rule& rule, double start, gener
         probes.back().shown = carried_at(e, judged_by, least_of_an_end);
     }
 }
-/// Double or halve, then bisect to 5 %, by the mean of `runs` at each load.
-searched bisected(const subject& on, double start, int runs, generator& random) {
-    searched s;
-    const auto misses = [&](double rate) {
-        vector<double> sums(on.slos.size(), 0.0);
-        for (int i = 0; i < runs; ++i) {
-            const repeat_data d = on.noisy_run(rate, random);
-            for (std::size_t k = 0; k < on.slos.size(); ++k)
-                sums[k] += std::exp(margin_of(on.slos[k], d));
-        }
-        s.probes += runs;
-        s.largest = std::max(s.largest, rate);
-        return *std::max_element(sums.begin(), sums.end()) / runs > 1;
-    };
-    double at = start;
-    while (s.low == 0 || s.high == infinity) {
-        (misses(at) ? s.high : s.low) = at;
-        at = s.low == 0 ? at / 2 : at * 2;
-    }
-    while (s.high / s.low > 1.05) {
-        const double middle = std::sqrt(s.low * s.high);
-        (misses(middle) ? s.high : s.low) = middle;
-    }
-    return s;
-}
-
 double quantile(vector<double> v, double q) {
     if (v.empty()) return not_a_number;
     std::sort(v.begin(), v.end());
@@ -250,11 +223,11 @@ vector<row> rows_of(const study_run& b) {
     return rows;
 }
 
-/// Our search, the same from afar, and bisection by one run and by the mean of three.
+/// The search, and the same from afar.
 struct searches {
-    search_totals of[4]{};
+    search_totals of[2]{};
     void operator+=(const searches& o) {
-        for (std::size_t i = 0; i < 4; ++i) of[i] += o.of[i];
+        for (std::size_t i = 0; i < 2; ++i) of[i] += o.of[i];
     }
 };
 void search_rows(study_run& o, const row& r) {
@@ -266,13 +239,10 @@ void search_rows(study_run& o, const row& r) {
         const double start = truth * std::exp((2 * u - 1) * std::log(2.0));
         sum.of[0].add(search(on, rule, start, random), truth);
         sum.of[1].add(search(on, rule, truth / 16 * std::pow(32, u), random), truth);
-        sum.of[2].add(bisected(on, start, 1, random), truth);
-        sum.of[3].add(bisected(on, start, 3, random), truth);
     });
     search_totals ours = all.of[0];
-    const std::string names[] = {r.name, "  from afar", "  bisection, one run",
-                                 "  bisection, mean of three"};
-    for (std::size_t i = 0; i < 4; ++i) print_row(names[i], all.of[i].row());
+    print_row(r.name, all.of[0].row());
+    print_row("  from afar", all.of[1].row());
     ours += all.of[1];
     o.must.at_most(r.name + ", low end wrong", ours.share(ours.low_wrong), 0.05);
     o.must.at_most(r.name + ", high end wrong", ours.share(ours.high_wrong), 0.05);

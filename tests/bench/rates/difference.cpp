@@ -1,9 +1,8 @@
 // How often a verdict on two servers that were loaded at once is wrong, and what it finds: two equal
 // servers, whose limit moves instead of the truth, under noise that both share, noise of each, a
 // drift, and bursts. Percentiles of values that hardly differ within a slice, and means with rare
-// large values, too. The shipped functions judge the slices, at the looks of a gate; beside them the
-// pairs that a gate in turns measures in the same time. And differences of fractions in turns: errors,
-// right answers; and of errors from a stored run.
+// large values, too. The shipped functions judge the slices, at the looks of a gate. And differences of
+// fractions in turns: errors, right answers; and of errors from a stored run.
 #include "core/judging/at_once.hpp"
 #include "core/judging/fraction_pairs.hpp"
 #include "core/judging/fractions.hpp"
@@ -65,38 +64,6 @@ vector<question> narrow_questions() {
              p99(ttft) <= 1.05 * baseline, 300, few}};
 }
 
-/// The log ratios of four pairs that a gate in turns measures in the same time.
-vector<double> ratios_in_turns(const twins::machine& on, const question& q, generator& random) {
-    constexpr int pairs = first_pair_analysis;
-    const double each = q.seconds / (2 * pairs);
-    twins::requests whole = q.of;
-    const vector<twins::twin> load = twins::load_of(on, whole, q.seconds, random);
-    vector<double> ratios;
-    for (int i = 0; i < pairs; ++i) {
-        vector<double> values[2];
-        for (const twins::twin& t : load) {
-            const int run = static_cast<int>(t.at_s / each);
-            if (run / 2 != i) continue;
-            const bool is_mine = (run % 2 == 0) == (i % 2 == 0);
-            values[is_mine ? 0 : 1].push_back(is_mine ? t.mine : t.other);
-        }
-        const auto statistic = [&](vector<double>& of) {
-            std::sort(of.begin(), of.end());
-            return q.objective.statistic.kind == statistic_kind::mean
-                       ? mean_of(of)
-                       : nearest_rank(of, q.objective.statistic.q);
-        };
-        ratios.push_back(std::log(statistic(values[0]) / statistic(values[1])));
-    }
-    return ratios;
-}
-verdict in_turns_at(const vector<double>& ratios, double limit) {
-    static const judging_rule rule = rule_of({}, first_pair_analysis, last_pair_analysis, 1);
-    vector<double> distances;
-    for (const double r : ratios) distances.push_back(r - std::log(limit));
-    return analysis_of_pairs(distances, prior_sd * std::sqrt(2.0), rule).outcome;
-}
-
 enum place : std::size_t { at_limit, same, over, places };
 
 /// The limit of equal servers at which a candidate would be at, under or over it.
@@ -104,30 +71,22 @@ double limit_of(place at, const question& q) {
     return at == at_limit ? 1 : at == same ? 1 + q.within : (1 + q.within) / (1 + 2 * q.within);
 }
 
-/// At each place by slices, then in turns; the variances of both.
+/// At each place, by slices.
 sums rates_of(const noise& m, const question& q, const study_run& by, std::uint64_t stream) {
     return by.over([&](sums& sum, std::uint64_t trial) {
         generator random = by.random(trial, stream);
         const twins::machine on = twins::machine_of(m, q.seconds, random);
         const twins::looked_at load(twins::load_of(on, q.of, q.seconds, random), q.seconds);
-        const vector<double> turns = ratios_in_turns(on, q, random);
-
         for (const place at : {at_limit, same, over}) {
-            const double limit = limit_of(at, q);
-            const auto d = load.at(q.objective, limit);
+            const auto d = load.at(q.objective, limit_of(at, q));
             sum.at(at).add(d.outcome, std::llround(d.seconds));
-            sum.at(places + at).add(in_turns_at(turns, limit), first_pair_analysis);
-            if (at != at_limit) continue;
-            sum.number(0) += std::log(d.measured) * std::log(d.measured);
-            sum.number(1) += mean_of(turns) * mean_of(turns);
         }
     });
 }
 
 void rates_of_ratios(study_run& by, const vector<question>& asked, std::uint64_t stream) {
     for (const question& q : asked) {
-        by.table(q.name, {"at the limit", "same build", printed("%.0f %% slower", q.within * 200),
-                          "in turns: at the limit", "same build", "slower", "variance"});
+        by.table(q.name, {"at the limit", "same build", printed("%.0f %% slower", q.within * 200)});
         for (const noise& m : machines) {
             ++stream;
             by.row(m.name, [&] {
@@ -139,10 +98,7 @@ void rates_of_ratios(study_run& by, const vector<question>& asked, std::uint64_t
                 if (m.is_promised)
                     by.must.at_limit(name, r.at(at_limit), is_short ? 0.06 : 0.05, is_short ? 0.02 : 0.01);
 
-                columns all = fractions_of(r, 0, places, ", %.0f s");
-                for (const std::string& in_turns : fractions_of(r, places, places)) all.push_back(in_turns);
-                all.push_back(printed("%.2f", r.number(0) / r.number(1)));
-                return all;
+                return fractions_of(r, 0, places, ", %.0f s");
             });
         }
     }
@@ -580,8 +536,7 @@ void rates_of_errors_at_once(study_run& by) {
 }
 
 void begin(study_run& by) {
-    std::printf("Pass/fail/inconclusive in %%; %lld loads. \"In turns\": four pairs in the same time; "
-                "variance: of the ratio,\nat once over in turns.\n", by.trials);
+    std::printf("Pass/fail/inconclusive in %%; %lld loads.\n", by.trials);
 }
 const registered differences({"difference",
                               2000,

@@ -6,8 +6,6 @@
 
 #include "rates.hpp"
 
-#include <functional>
-
 using namespace llmbench;
 using namespace rates;
 
@@ -249,89 +247,6 @@ void others_part(study_run& by) {
     }
 }
 
-// ---- beside other rules
-
-/// What another rule finds.
-struct other_rule {
-    const char* name;
-    std::function<verdict(const vector<run_level>&, const vector<double>&)> of;
-};
-double first_three(const vector<double>& run) {
-    return mean_of({run.begin(), run.begin() + repeats_a_run});
-}
-verdict red_over(double value, double limit) { return value > limit ? verdict::fail : verdict::pass; }
-vector<other_rule> other_rules() {
-    using runs = vector<run_level>;
-    using values = vector<double>;
-    return {
-        {"P5 of 90 days",
-         [](const runs& n, const values& run) {
-             values rolling;
-             for (std::size_t i = 2; i < n.size(); ++i)
-                 rolling.push_back((n[i].mean + n[i - 1].mean + n[i - 2].mean) / 3);
-             std::sort(rolling.begin(), rolling.end());
-             return red_over(first_three(run), nearest_rank(rolling, 0.05) + line);
-         }},
-        {"the last run",
-         [](const runs& n, const values& run) {
-             return red_over(first_three(run), n.back().mean + line);
-         }},
-        {"the mean of all",
-         [](const runs& n, const values& run) {
-             return red_over(first_three(run), mean_of(means_of(n, 0, n.size())) + line);
-         }},
-        {"fixed 10 %",
-         [](const runs& n, const values& run) {
-             return red_over(first_three(run), mean_of(means_of(n, 0, n.size())) + std::log(1.10));
-         }},
-        {"t 0.99",
-         [](const runs& n, const values& run) {
-             const values all = means_of(n, 0, n.size());
-             const double t = student_t_quantile(0.99, static_cast<double>(all.size()) - 1);
-             return red_over(first_three(run), mean_of(all) + t * std::sqrt(sample_variance(all)));
-         }},
-        {"stored(), 5 %, 5 repeats",
-         [](const runs& n, const values& run) {
-             values distances = run;
-             for (double& x : distances) x -= n.back().mean + line;
-             return analysis_of_repeats(distances, prior_sd, {}, {5, n.back().variance, 0.05}).outcome;
-         }},
-        {"llmbench",
-         [](const runs& n, const values& run) {
-             return judged_against(learned_of(n, false), run, line, run_on::branch).outcome;
-         }},
-    };
-}
-void beside_part(study_run& by) {
-    if (by.quick) return;
-    const long long trials = std::max(200ll, by.trials / 3);
-    by.table("90 runs; runs of 1/3/5/10 %, repeats of 1 %",
-             {"unchanged is red", "unchanged is green", "+5 % is green", "+15.5 % is red"});
-    constexpr double sds[] = {.01, .03, .05, .10};
-    const double changes[] = {0, line, line + std::log(1.10)};
-    for (const other_rule& r : other_rules())
-        by.row(r.name, [&] {
-            tally of[3][4];
-            for (std::size_t k = 0; k < 4; ++k)
-                for (long long i = 0; i < trials; ++i) {
-                    generator g(static_cast<std::uint64_t>(i) * 104729 + 5);
-                    const drawn d = runs_of({.runs = sds[k]}, 90, g);
-                    for (std::size_t c = 0; c < 3; ++c) {
-                        vector<double> run = d.today;
-                        for (double& x : run) x += changes[c];
-                        of[c][k].add(r.of(d.runs, run), 0);
-                    }
-                }
-            const auto red = [&](const tally* row) {
-                return joined(4, "/", [&](std::size_t k) { return printed("%.0f", 100 * row[k].failed()); });
-            };
-            const auto green = [&](const tally* row) {
-                return joined(4, "/", [&](std::size_t k) { return printed("%.0f", 100 * row[k].passed()); });
-            };
-            return columns{red(of[0]), green(of[0]), green(of[1]), red(of[2])};
-        });
-}
-
 // ---- limits that are no baseline's
 
 /// How an absolute limit is judged: by unknown noise, calibrated, with a history of 1 % and of 3 %.
@@ -543,7 +458,6 @@ const registered histories({"history",
                             {{"relative", relative_part},
                              {"given", given_part},
                              {"others", others_part},
-                             {"beside", beside_part},
                              {"absolute", absolute_part},
                              {"steps", steps_part},
                              {"drift", drift_part},

@@ -262,10 +262,8 @@ sums measured_noisy_cell(double bursts_a_second, double noise, const study_run& 
 
 // ---- against a baseline -------------------------------------------------------------------------
 
-enum design : std::size_t { one_each, interval, aabb, abba, kept, designs };
-constexpr const char* design_names[] = {
-    "ratio of one run each", "3 runs each, 90 % interval", "AABB, all of one arm first",
-    "**the rule**, ABBA", "**the rule**, stored"};
+enum design : std::size_t { abba, kept, designs };
+constexpr const char* design_names[] = {"**the rule**, ABBA", "**the rule**, stored"};
 constexpr double day_to_day = 0.05;
 
 struct relative_case {
@@ -276,25 +274,6 @@ struct relative_case {
 constexpr relative_case relative_cases[] = {
     {"<= 1.10, same", 1.10, 1}, {"at the limit", 1.10, 1.10}, {"10 % beyond", 1.10, 1.10 * 1.10},
     {"<= 1.05, same", 1.05, 1}, {"at the limit", 1.05, 1.05}, {"10 % beyond", 1.05, 1.05 * 1.10}};
-/// Three runs of the baseline, then three of the candidate, as inference-doctor 0.4.1 judges them
-/// (compare-runs, its defaults): a two-sided
-/// interval of 90 % for the logarithm of the ratio of the means, by the delta method and
-/// Welch-Satterthwaite. All of it on one side of the limit is a verdict.
-verdict by_interval(const vector<double>& a, const vector<double>& b, double factor) {
-    const auto term = [](const vector<double>& x) {
-        return sample_variance(x) / (static_cast<double>(x.size()) * mean_of(x) * mean_of(x));
-    };
-    const double of_a = term(a), of_b = term(b), both = of_a + of_b;
-    const double df = both * both /
-                      (of_a * of_a / (static_cast<double>(a.size()) - 1) +
-                       of_b * of_b / (static_cast<double>(b.size()) - 1));
-    const double beyond = std::log(mean_of(b) / mean_of(a) / factor);
-    const double half = student_t_quantile(0.95, df) * std::sqrt(both);
-    return beyond - half >= 0  ? verdict::fail
-           : beyond + half < 0 ? verdict::pass
-                               : verdict::inconclusive;
-}
-
 /// `walk`: the machine changes by this much from one run to the next, and keeps the change.
 sums measured_relative_cell(const setting& at, double walk, const study_run& by) {
     return by.over([&](sums& c, std::uint64_t trial) {
@@ -309,9 +288,8 @@ sums measured_relative_cell(const setting& at, double walk, const study_run& by)
         for (int i = 0; i < 2 * last_noisy_pair_analysis; ++i)
             runs.push_back(simulated_run(p, machine(slowness(), random.next())));
         measurement alone = measurement_of(p);
-        gate_repeats blocks(alone, true), pairs = blocks;
+        gate_repeats pairs(alone, true);
         for (std::size_t i = 0; i < last_noisy_pair_analysis; ++i) {
-            blocks.add(runs[i], runs[i + last_noisy_pair_analysis]);
             const bool baseline_first = i % 2 == 0;  // as a gate's pairs 1, 3, 5, 7
             pairs.add(runs[2 * i + (baseline_first ? 0 : 1)],
                       runs[2 * i + (baseline_first ? 1 : 0)]);
@@ -324,17 +302,6 @@ sums measured_relative_cell(const setting& at, double walk, const study_run& by)
             alone.candidate.push_back(runs[i]);
             another_day.push_back(evaluate(what, runs[i + last_analysis]) * shift);
         }
-        vector<double> first_three, next_three;
-        for (std::size_t i = 0; i < 3; ++i) {
-            first_three.push_back(evaluate(what, runs[i]));
-            next_three.push_back(evaluate(what, runs[i + 3]));
-        }
-        drift = 0;
-        std::array<double, 2> single{};
-        for (std::size_t i = 0; i < 2; ++i)
-            single[i] =
-                evaluate(what, simulated_run(traffic(at.rate, seed_of(at.seed, trial, 20 + i)),
-                                             machine(slowness(), random.next())));
         for (std::size_t k = 0; k < std::size(relative_cases); ++k) {
             const relative_case& of = relative_cases[k];
             slo s = at_most(what, 0);
@@ -343,10 +310,7 @@ sums measured_relative_cell(const setting& at, double walk, const study_run& by)
             const auto add = [&](design how, verdict v, int repeats) {
                 c.at(how * std::size(relative_cases) + k).add(v, repeats);
             };
-            add(one_each, single[1] <= s.factor * single[0] ? verdict::pass : verdict::fail, 1);
-            add(interval, by_interval(first_three, next_three, s.factor), 3);
-            const slo_verdict in_blocks = blocks.judged_by(sample_measurements::judged, s), in_pairs = pairs.judged_by(sample_measurements::judged, s);
-            add(aabb, in_blocks.outcome, in_blocks.repeats);
+            const slo_verdict in_pairs = pairs.judged_by(sample_measurements::judged, s);
             add(abba, in_pairs.outcome, in_pairs.repeats);
             // Here the ratio itself counts, too; a stored run is easily made the faster one.
             s.factor = of.factor;
