@@ -1,6 +1,6 @@
 // How true the client's stamps are: the server, a process on another core, logs on the same monotonic
 // clock when it saw each request and when it wrote each first and last event. Beside ours in the same
-// run: the raw reader, whose error is the machine's, and an aiohttp client (Debian: python3-aiohttp).
+// run: the raw reader, whose error is the machine's.
 //   client_accuracy [SECONDS]      of each measurement, default 4
 //   client_accuracy --disturbed    ours alone, left alone, beside a busy process on its core, and stopped for
 //                                  200 ms five times: errors of ttft, tpot and e2e
@@ -13,8 +13,6 @@
 #include "support/one_repeat.hpp"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 
 using namespace llmbench;
 
@@ -80,22 +78,6 @@ static errors raw(const bench::flood_server& server, const load& l, double secon
     }
     errors e;
     for (std::size_t i = 0; i < f.records.size(); ++i) e.add(server.log(i), f.records[i].scheduled_ns, f.records[i].first_ns, f.records[i].last_ns);
-    return e;
-}
-static errors aiohttp(const bench::flood_server& server, const load& l, double seconds) {
-    errors e;
-    char log[] = "/tmp/llmbench-aiohttp-XXXXXX";
-    const int fd = ::mkstemp(log);
-    if (l.open || fd < 0) return e;
-    const char* const python = std::getenv("PYTHON");
-    const std::string command = detail::printed("%s %s/aiohttp_client.py %s %zu %d %g %s > /dev/null 2>&1", python ? python : "/usr/bin/python3",
-                                                std::filesystem::path(__FILE__).parent_path().c_str(), server.url().c_str(), l.streams, l.tokens, seconds, log);
-    if (std::system(command.c_str()) == 0) {
-        std::ifstream in(log);
-        for (long long id = 0, first = 0, last = 0; in >> id >> first >> last;) e.add(server.log(static_cast<std::size_t>(id)), 0, first, last);
-    }
-    ::close(fd);
-    ::unlink(log);
     return e;
 }
 static void row(const load& l, const char* client, const errors& e) {
@@ -235,7 +217,6 @@ int main(int argc, char** argv) {
         }
         row(l, "raw recv", raw_all);
         row(l, "llmbench", our_all);
-        row(l, "aiohttp", aiohttp(server, l, seconds));
         const double limit = 1.5 * at(raw_p99, 0.5) + 0.2, value = at(our_p99, 0.5);
         std::printf("    median p99: %.3f ms, must be at most 1.5 times %.3f + 0.2 = %.3f ms: %s\n", value, at(raw_p99, 0.5), limit,
                     value <= limit ? "met" : "NOT MET");

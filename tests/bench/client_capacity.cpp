@@ -1,8 +1,7 @@
 // What the client can take, and what it costs: events/s and CPU time for an event and a request, one
 // client thread against a server process on another core. It is the time of the whole process, whose
 // records are written as a gate writes them. In the same run, on the same answers: the
-// raw reader, our client on events with an escape in a name, and an aiohttp client (Debian:
-// python3-aiohttp).
+// raw reader, and our client on events with an escape in a name.
 //   client_capacity [SECONDS [SERVER [STREAMS]]]   of each measurement, default 3; only these rows
 //   client_capacity --shapes [SECONDS [SHAPE]]   a flood of each shape of events, three turns, as multiples of plain ones
 //   client_capacity --paced [SECONDS]      streams of 20 ms an event, one to a thousand, Poisson from 32 on
@@ -16,7 +15,6 @@
 
 #include <malloc.h>
 
-#include <filesystem>
 #include <fstream>
 
 using namespace llmbench;
@@ -64,18 +62,6 @@ static figures raw(const bench::flood_server& server, std::size_t streams, int t
     const bench::raw_figures r = bench::raw_reader(server, tokens).closed(streams, seconds);
     return {r.seconds, r.cpu, r.requests, r.events};
 }
-/// No requests: there is no aiohttp here.
-static figures aiohttp(const bench::flood_server& server, std::size_t streams, int tokens, double seconds) {
-    const char* const python = std::getenv("PYTHON");
-    const std::string command = detail::printed("%s %s/aiohttp_client.py %s %zu %d %g 2> /dev/null", python ? python : "/usr/bin/python3",
-                                                std::filesystem::path(__FILE__).parent_path().c_str(), server.url().c_str(), streams, tokens, seconds);
-    figures f;
-    FILE* const out = ::popen(command.c_str(), "r");
-    if (!out || std::fscanf(out, "%lf %lf %lf %lf", &f.requests, &f.events, &f.cpu, &f.seconds) != 4) f = {};
-    if (out) ::pclose(out);
-    return f;
-}
-
 struct manner {
     const char* name;
     bench::flood_options server;
@@ -273,8 +259,7 @@ int main(int argc, char** argv) {
     };
     std::printf("| server | streams | client | events/s | CPU | events/CPU s | CPU us/event | us/request | x raw |\n"
                 "| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n");
-    bool reported = false;
-    double flood_rate = 0, flood_raw = 0, flood_python = 0, paced_raw = 0;
+    double flood_rate = 0, flood_raw = 0, paced_raw = 0;
     for (const manner& s : settings) {
         if (std::string_view(s.name).find(only) == std::string_view::npos) continue;
         const bench::flood_server server(s.server);
@@ -290,13 +275,9 @@ int main(int argc, char** argv) {
             row(s, "raw recv", n, floor, floor);
             row(s, "llmbench", n, o, floor);
             row(s, "  escapes", n, ours(odd, n, s.tokens, seconds), floor);
-            const figures python = aiohttp(server, n, s.tokens, seconds);
-            if (python.events > 0) row(s, "aiohttp", n, python, floor);
-            else if (!std::exchange(reported, true)) std::printf("no aiohttp client: %s does not run here\n", "/usr/bin/python3 with aiohttp");
             if (&s == &settings[0] && n == 64) {
                 flood_rate = o.events / o.cpu;
                 flood_raw = o.cpu_us() / floor.cpu_us();
-                if (python.events > 0) flood_python = python.cpu_us() / o.cpu_us();
             }
             if (s.server.interval.count() > 0 && n == 1000) paced_raw = o.cpu_us() / floor.cpu_us();
         }
@@ -305,6 +286,5 @@ int main(int argc, char** argv) {
     std::printf("\n");
     judged("flood, 64 streams: events a second of CPU", flood_rate, 1.5e6, 1.5e6, true);
     judged("flood, 64 streams: CPU of the raw reader, times", flood_raw, 4, 2, false);
-    if (flood_python > 0) judged("flood, 64 streams: events of the aiohttp client per CPU second, times", flood_python, 20, 40, true);
     judged("paced at 20 ms, 1000 streams: CPU of the raw reader, times", paced_raw, 1.3, 1.1, false);
 }
