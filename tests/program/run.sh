@@ -85,25 +85,14 @@ refusals() {
     refused "--users takes one value, once" "${here[@]}" --users
     refused "--users takes one value, once" "${here[@]}" --users 8 --users 9
     refused '--users is "0": it must be a whole number from 1 to 1000000, or up_to(N)' "${here[@]}" --users 0
-    refused '--rate is "-8": it must be requests a second above 0' "${here[@]}" --rate -8
-    refused "two of --users, --rate and --arrivals are given" "${here[@]}" --rate 8 --users 8
     refused '--arrivals is "poison(8rps)": it must be poisson(RATE), constant(RATE)' "${here[@]}" --arrivals 'poison(8rps)'
-    refused "--think needs --users" "${here[@]}" --rate 8 --think 2s
     refused '--think is "uniform(1s)": it must be a time, uniform(LOW, HIGH)' "${here[@]}" --think 'uniform(1s)'
-    refused '--prompt-tokens is "many": it must be a number of tokens, uniform(LOW, HIGH)' "${here[@]}" --prompt-tokens many
     refused "--prompt-tokens needs made-up prompts" "${here[@]}" --dataset a.json --prompt-tokens 8
-    refused '--format is "parquet": it must be one of sharegpt, dolly' "${here[@]}" --dataset a --format parquet
-    refused '--requests is "1e3": it must be a whole number from 1' "${here[@]}" --requests 1e3
-    refused '--duration is "30": it must be a time with its unit, such as 500ms, 30s or 2min' "${here[@]}" --duration 30
     refused '--warmup is "some": it must be a number of requests, a time or until_stable(TIME)' "${here[@]}" --warmup some
-    refused '--prefix-share is "6": it must be a share from 0% to 100%' "${here[@]}" --prefix-tokens 8 --prefix-share 6
     refused '--api is "openai": it must be one of openai_chat' "${here[@]}" --api openai
-    refused '--inconclusive is "green": it must be warn, fail or skip' "${here[@]}" --inconclusive green
     refused '--time-budget is "soon": it must be a time above zero' "${here[@]}" --time-budget soon
     refused '--slo: the SLO "p90(ttft) <= 500" cannot be read from character 17 on' "${here[@]}" --slo 'p90(ttft) <= 500'
     refused "--url and --command are both given" "${here[@]}" --command true
-    refused "--env is of a server that is started: it needs --command" "${here[@]}" --env A=1
-    refused "--header has no colon behind a name: it must be such as 'X-Tenant: blue'" "${here[@]}" --header blue
     # What a gate itself is refused for is in its reports, too.
     ends 2 "${here[@]}" --rate 8 --slo 'output_throughput >= 400 tok/s'
     says "llmbench run: refused" "below saturation a throughput only measures the arrival rate"

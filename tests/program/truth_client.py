@@ -1,9 +1,7 @@
 """A client whose own times are known: it asks `llmbench serve` and prints, a JSON line for each request, when it
 had sent it and when each piece of the answer was there, on the clock of the server's log (CLOCK_MONOTONIC).
 
-    truth_client.py PORT COUNT TOKENS [--no-id] [--chunked] [--late MS] [--lose N] [--csv FILE]
-
---late adds so much to each time of a first token that goes to the CSV file; --lose leaves out every Nth request there."""
+    truth_client.py PORT COUNT TOKENS [--no-id] [--chunked] [--csv FILE]"""
 import argparse
 import http.client
 import json
@@ -15,8 +13,6 @@ options.add_argument("count", type=int)
 options.add_argument("tokens", type=int)
 options.add_argument("--no-id", action="store_true")
 options.add_argument("--chunked", action="store_true")
-options.add_argument("--late", type=float, default=0)
-options.add_argument("--lose", type=int, default=0)
 options.add_argument("--csv")
 o = options.parse_args()
 
@@ -45,8 +41,6 @@ if o.csv:
     with open(o.csv, "w", encoding="utf-8") as out:
         out.write(("" if o.no_id else "id,") + "ttft_ms,tpot_ms,e2e_s\n")
         for i, r in enumerate(rows):
-            if o.lose and i % o.lose == o.lose - 1:
-                continue
-            first = (r["tokens_ns"][0] - r["sent_ns"]) / 1e6 + o.late
+            first = (r["tokens_ns"][0] - r["sent_ns"]) / 1e6
             tpot = (r["tokens_ns"][-1] - r["tokens_ns"][0]) / 1e6 / (o.tokens - 1)
             out.write(("" if o.no_id else r["id"] + ",") + f"{first:.6f},{tpot:.6f},{(r['end_ns'] - r['sent_ns']) / 1e9:.9f}\n")
