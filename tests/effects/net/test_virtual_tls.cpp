@@ -1,5 +1,4 @@
-// TLS over a made-up network, in memory: what it does over sockets it does here, wherever the
-// stream of bytes is cut.
+// TLS in memory and over a made-up network: messages that come in parts, and the client's certificate.
 #ifdef LLMBENCH_WITH_TLS
 #include "core/base/random.hpp"
 #include "core/planning/planning.hpp"
@@ -23,58 +22,11 @@ using namespace virtual_world;
 
 namespace {
 
-long long with_status(const repeat& r, request_status s) {
-    return std::count_if(r.seen.records.begin(), r.seen.records.end(),
-                         [s](const record& x) { return x.status == s; });
-}
-/// Why a server with this certificate is refused, for the URL's host and these authorities.
-std::string refusal_of(const tls::identity& who, const tls::identity& authority) {
-    const files::scratch folder;
-    tls::write_pem(authority, folder.file("authority.pem"));
-    virtual_environment execution_environment;
-    const inside_environment here(&execution_environment);
-    virtual_tls_server server(execution_environment, {}, tls_of_server(who));
-    endpoint at = tls_endpoint(server);
-    at.tls.ca_file = text(folder.file("authority.pem"));
-    live_target target(at, run_variant::candidate);
-    try {
-        target.bring_up();
-    } catch (const std::exception& e) {
-        return e.what();
-    }
-    return {};
-}
 bool mentions(const std::string& words, const std::string& what) {
     return words.find(what) != std::string::npos;
 }
 
 }  // namespace
-
-TEST_CASE("over TLS every answer and every stamp is what it is without") {
-    const repeat plain = repeat_of(some(), {});
-    for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
-        const repeat r = tls_repeat_of(some(), {}, {}, version);
-        REQUIRE(r.seen.records.size() == 20);
-        CHECK(with_status(r, request_status::ok) == 20);
-        for (std::size_t i = 0; i < 20; ++i) {
-            const record& x = r.seen.records[i];
-            const auto* const e = r.served_as(str(x.id));
-            REQUIRE(e);
-            CHECK(x.first_token_ns == e->first_write_ns);
-            CHECK(x.last_token_ns == e->last_write_ns);
-            CHECK(x.output_tokens == plain.seen.records[i].output_tokens);
-        }
-    }
-}
-
-TEST_CASE("TLS that comes in pieces, byte by byte or late is the same answer") {
-    for (const hardships& h :
-         {hardships{.cut = 0.7}, hardships{.latency_s = 0.002, .jitter_s = 1e-4, .bytewise = 0.99},
-          hardships{.bytes_a_second = 5e5, .cut = 0.3}}) {
-        const repeat r = tls_repeat_of(some(), {}, h);
-        CHECK(with_status(r, request_status::ok) == 20);
-    }
-}
 
 TEST_CASE("a part of a TLS message is held, and told: it came behind what is read") {
     const identities& all = identities::of_the_tests();
@@ -123,25 +75,6 @@ TEST_CASE("a part of a TLS message is held, and told: it came behind what is rea
     }
 }
 
-TEST_CASE("a connection that ends with the server's first words fails its request and says so") {
-    // These are its handshake. A reset overtakes it; what is closed after it ends without a word.
-    const repeat reset = tls_repeat_of(some(), {}, {.reset = 1});
-    CHECK(with_status(reset, request_status::tls) == 20);
-    CHECK(reset.seen.records.size() == 20);
-    const repeat closed = tls_repeat_of(some(), {}, {.half_closed = 1}, TLS1_3_VERSION);
-    REQUIRE(closed.seen.records.size() == 20);
-    CHECK(with_status(closed, request_status::ok) == 0);
-    for (const record& x : closed.seen.records) CHECK(mentions(str(x.error), tls_was_cut));
-}
-
-TEST_CASE("an answer that is cut is no answer, over TLS either") {
-    const repeat r = tls_repeat_of(some(100), {}, {.half_closed = 0.02});
-    REQUIRE(r.met.half_closed > 0);
-    CHECK(r.seen.records.size() == 100);
-    CHECK(with_status(r, request_status::truncated) > 0);
-    CHECK(with_status(r, request_status::ok) > 0);
-}
-
 TEST_CASE("a server that asks for a certificate gets the one that the gate names") {
     const identities& all = identities::of_the_tests();
     const tls::identity mine = tls::made("client", {}, &all.authority);
@@ -181,20 +114,5 @@ TEST_CASE("a server that asks for a certificate gets the one that the gate names
     CHECK(mentions(fault(0, "certificate.pem", "stranger.pem"), "its key is not that of the certificate"));
     CHECK(mentions(fault(0, "", "mine.pem"), "endpoint.tls.cert_file is empty"));
     CHECK(mentions(fault(0, "none.pem", ""), "endpoint.tls.cert_file"));
-}
-
-TEST_CASE("a certificate that is not to be trusted is refused before any load, with why") {
-    const identities& all = identities::of_the_tests();
-    const tls::identity stranger = tls::authority("another authority");
-    const auto made = [&](const tls::certificate_options& o) {
-        return tls::made("server", o, &all.authority);
-    };
-    CHECK(refusal_of(all.server, all.authority) == "");
-    CHECK(mentions(refusal_of(all.server, stranger), "signed by an authority that is not trusted"));
-    CHECK(mentions(refusal_of(made({.names = "DNS:simulated-2"}), all.authority),
-                   "is not for \"simulated-1\""));
-    CHECK(mentions(refusal_of(made({.names = "DNS:simulated-1", .from_days = -9, .to_days = -1}),
-                              all.authority),
-                   "has expired"));
 }
 #endif
