@@ -16,10 +16,12 @@ declare -A pid_of=()
 for program in "$@"; do
     name=${program##*/fuzz_}
     mkdir "$work/$name"
+    corpus=("$here/corpus/$name")
+    if [[ $name == http_response || $name == metrics_page ]]; then corpus+=("$here/../data/real"); fi
     if [[ $name == dataset ]]; then cp "$here"/../data/*.{json,jsonl,csv,txt} "$work/$name"; fi
     "$program" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -max_len=4096 \
         -print_final_stats=1 -artifact_prefix="crash-$name-" \
-        "$work/$name" "$here/corpus/$name" > "$work/$name.log" 2>&1 &
+        "$work/$name" "${corpus[@]}" > "$work/$name.log" 2>&1 &
     pid_of[$name]=$!
 done
 failed=0
