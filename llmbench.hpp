@@ -885,7 +885,7 @@ enum class metric_id : unsigned char {
     prefill_speed, decode_speed, tokens_per_event, output_throughput, total_throughput,
     prefill_throughput, decode_throughput, input_throughput, request_throughput, error_rate,
     accuracy, same_answers, startup_time, first_answer_time, recovery_time, goodput, drift, ratio,
-    server_metric, queue_time, server_prefill_time, server_decode_time, queued_requests,
+    server_metric, work, queue_time, server_prefill_time, server_decode_time, queued_requests,
     running_requests, kv_cache_usage, preemptions, prefix_cache_hits, acceptance_length,
     energy_per_token, cost_per_million_tokens, cached_share, capacity_in_rate, capacity_in_users
 };
@@ -2726,7 +2726,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 36,146 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 36,187 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -2751,7 +2751,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <iterator>  // reverse_iterator, size, prev, begin, end
 #include <limits>  // infinity, of whole numbers
 #include <map>
-#include <memory>  // shared_ptr, unique_ptr, make_shared
+#include <memory>  // shared_ptr, unique_ptr, make_shared, make_unique
 #include <new>  // placement, operator delete
 #include <numeric>  // gcd
 #include <optional>
@@ -5525,9 +5525,11 @@ constexpr const written_unit* first_unit_of(metric_unit unit) {
 
 /// What has a value of a metric: a completed request, a session played to its end, the steady
 /// window or the misses of a repeat, the server's start or recovery, its metrics page, a search,
-/// the thirds of a repeat, the prompts of a repeat, or a ratio of two statistics.
+/// the thirds of a repeat, the prompts of a repeat, a ratio of two statistics, or the work of a
+/// server from one idle page to another.
 enum class metric_of : unsigned char {
-    request, session, window, requests, start, recovery, server, loads, thirds, prompts, ratio
+    request, session, window, requests, start, recovery, server, loads, thirds, prompts, ratio,
+    work
 };
 /// What a completed request needs to have a value of a metric, or to count in it.
 enum class value_needs : unsigned char {
@@ -5636,6 +5638,8 @@ inline constexpr auto metric_table = with_types<
      .of = metric_of::ratio},
     {.name = "server_metric", .unit = metric_unit::none, .side = bound_side::either,
      .of = metric_of::server},
+    {.name = "work", .unit = metric_unit::none, .side = bound_side::either,
+     .of = metric_of::work, .is_whole = true},
     {.name = "queue_time", .of = metric_of::server, .offset = 0.001},
     {.name = "server_prefill_time", .of = metric_of::server, .offset = 0.001},
     {.name = "server_decode_time", .of = metric_of::server, .offset = 0.001},
@@ -5772,6 +5776,8 @@ constexpr bool is_of_service(metric_id m) {
 }
 constexpr bool is_of_server(metric_id m) { return facts_of(m).of == metric_of::server; }
 constexpr bool is_capacity(metric_id m) { return facts_of(m).of == metric_of::loads; }
+/// A count of work, which llmbench_work.hpp plans and judges.
+constexpr bool is_of_work(metric_id m) { return facts_of(m).of == metric_of::work; }
 /// A drift compares a statistic within a run.
 constexpr bool is_drift(metric_id m) { return facts_of(m).of == metric_of::thirds; }
 /// A ratio has two statistics of a repeat.
@@ -15949,20 +15955,22 @@ inline interim_analysis analysis_of_pairs(const vector<double>& distances, doubl
 /// which passes unproven, or the last one.
 enum class sought : unsigned char { first, guards_first, last };
 
+class method;
 struct arithmetic;
 struct decision;
 struct gate_report;
 struct judging_parameters;
 struct objective_columns;
 
-/// An extension's judge of objectives relative to its baseline. It is constant while it judges.
+/// How an extension judges objectives relative to its baseline. It is constant meanwhile.
 class past_judge {
 public:
     virtual ~past_judge() = default;
-    /// Decides one objective by the method `predictive_t`. `estimate` adds the estimate, the
-    /// baseline ("27 runs") and the arithmetic.
-    virtual decision judged(const objective_columns& c, const judging_parameters& t,
-                            const slo& s, sought which) const = 0;
+    /// The method `predictive_t` for one objective, to which all must outlive it. `estimate`,
+    /// `against` and `explain` add the estimate, the baseline ("27 runs") and the arithmetic.
+    virtual std::unique_ptr<method> method_for(const objective_columns& c,
+                                               const judging_parameters& t, const slo& s,
+                                               sought which) const = 0;
     virtual void estimate(decision& d) const = 0;
     virtual std::string against(const decision& d) const = 0;
     virtual void explain(arithmetic& a, const decision& d) const = 0;
@@ -17495,6 +17503,7 @@ struct evidence {
     fewest_repeats takes{};
     bool is_of_days = false;  // no further from a stored value than days may be
     bool passes_at_the_end = false;  // not before the last repeat
+    bool is_final = false;  // more repeats cannot change it
     vector<cause> words{};
     cause fault{};
 };
@@ -17509,8 +17518,15 @@ public:
     method& operator=(const method&) = delete;
 
     virtual std::size_t repeats() const { return c.repeats(); }
+    /// Why the repeats decide nothing, whatever they show. Then it sets the verdict.
+    virtual cause lacking(decision& d) const {
+        if (!c.is_missing) return {};
+        d.outcome = verdict::invalid;
+        return {because::stored_lacks};
+    }
     virtual taken_repeat take(std::size_t i) = 0;
-    /// Sets the numbers in `d`. `takes`: the usual repeats that a verdict takes.
+    /// Sets the numbers in `d`, also its repeats where not all of those so far count. `takes`: the
+    /// usual repeats that a verdict takes.
     virtual evidence shown(decision& d, const fewest_repeats& takes) = 0;
     /// Why nothing is shown, where nothing counts.
     virtual cause nothing() const { return {because::nothing_measured}; }
@@ -17560,6 +17576,7 @@ inline void decide(decision& d, evidence x, const objective_columns& of,
                    const judging_parameters& t) {
     d.outcome = x.outcome;
     d.why = std::move(x.words);
+    d.is_at_its_end = x.is_final;
     const bool is_early_pass = x.outcome == verdict::pass && d.repeats < x.takes.pass;
     const bool is_early_fail = x.outcome == verdict::fail && d.repeats < x.takes.fail;
     if (is_early_fail && d.repeats >= x.takes.pass)
@@ -17591,22 +17608,25 @@ inline decision walked(method&& by, sought which = sought::first) {
     const judging_rule& rule = by.t.rule;
     decision d = undecided(by.s);
     d.limit = limit_of(by.s);
-    if (by.c.is_missing) return decided(std::move(d), verdict::invalid, {because::stored_lacks});
+    if (cause why = by.lacking(d)) {
+        const verdict outcome = d.outcome;
+        return decided(std::move(d), outcome, std::move(why));
+    }
     set_measured(d, by.c);
     d.paired = by.c.is_paired();
     d.client_part = by.of().client_error;
     const fewest_repeats takes = fewest_repeats_of(by.s, by.of().how, rule.most);
     const std::size_t repeats = by.repeats();
     double n = 0;
-    int analyses = 0;
+    int analyses = 0, counted = 0;
     for (std::size_t i = 0; i < repeats; ++i) {
         taken_repeat one = by.take(i);
-        d.repeats += one.counts;
+        counted += one.counts;
+        d.repeats = counted;
         d.requests = measured_requests(by.of(), static_cast<std::size_t>(d.repeats),
                                        by.s.statistic.metric);
         if (one.fault) return decided(std::move(d), verdict::invalid, std::move(one.fault));
-        const bool is_early =
-            d.repeats < takes.pass || !rule.has_analysis_after(analyses);
+        const bool is_early = counted < takes.pass || !rule.has_analysis_after(analyses);
         if (!one.counts || (i + 1 < repeats && is_early)) continue;
         ++analyses;
         evidence x = by.shown(d, takes);
@@ -18852,22 +18872,27 @@ private:
     vector<double> sums_{}, logs_{};  // of slices, over the repeats so far
 };
 
+/// The method of an objective.
+inline std::unique_ptr<method> method_for(const objective_columns& c, const judging_parameters& t,
+                                          const slo& s, sought which) {
+    const metric_id m = s.statistic.metric;
+    if (is_drift(m)) return std::make_unique<by_drift>(c, t, s);
+    if (!c.at_once.empty()) return std::make_unique<by_slices_at_once>(c, t, s);
+    const against to = against_of(s, c.are_pairs(), t);
+    if (is_request_fraction(m) && to == against::number)
+        return std::make_unique<by_counts>(c, t, s);
+    // Of answers to the same questions a stored run has values: the difficulty cancels in those.
+    const bool has_counts =
+        to == against::column || (to == against::stored && !may_be_relative(m));
+    if (is_request_fraction(m) && is_difference(s) && has_counts)
+        return std::make_unique<by_fraction_pairs>(c, t, s);
+    if (to == against::past) return t.past->method_for(c, t, s, which);
+    return std::make_unique<by_values>(c, t, s);
+}
 /// Decides one SLO by its repeats, at the first analysis that decides or at the last one.
 inline decision decision_by_method(const objective_columns& c, const judging_parameters& t,
                                    const slo& s, sought which) {
-    const against to = against_of(s, c.are_pairs(), t);
-    const metric_id m = s.statistic.metric;
-    // Of answers to the same questions a stored run has values: the difficulty cancels in those.
-    const bool is_of_counts =
-        to == against::column || (to == against::stored && !may_be_relative(m));
-    decision d = is_drift(m)          ? walked(by_drift(c, t, s), which)
-                 : !c.at_once.empty() ? walked(by_slices_at_once(c, t, s), which)
-                 : is_request_fraction(m) && is_difference(s) && is_of_counts
-                     ? walked(by_fraction_pairs(c, t, s), which)
-                 : is_request_fraction(m) && to == against::number
-                     ? walked(by_counts(c, t, s), which)
-                 : to == against::past ? t.past->judged(c, t, s, which)
-                                       : walked(by_values(c, t, s), which);
+    decision d = walked(std::move(*method_for(c, t, s, which)), which);
     d.counted_in =
         needs_baseline(s) && c.are_pairs() ? verdict_unit::pair : verdict_unit::repeat;
     d.rule = t.rule;
@@ -22761,7 +22786,7 @@ inline const char* what_of(const statistic_data& w) {
 }
 /// The fewest questions of which three may be wrong.
 inline long long least_answers_of(const slo& s) {
-    const bool is_judged = is_of_answers(s.statistic.metric) && s.factor <= 0 && s.bound < 1;
+    const bool is_judged = is_of_answers(s.statistic.metric) && is_absolute(s) && s.bound < 1;
     return is_judged && !s.is_advisory ? static_cast<long long>(rounded_up(3 / (1 - s.bound))) : 0;
 }
 /// `answers`: the fewest that an objective on answers needs, 0 for others.
@@ -22793,7 +22818,7 @@ inline void check_sample(const statistic_data& w, const slo_context& c, const st
 
 /// Planning has already refused capacities that do not suit the arrivals.
 inline void check_capacity(const slo& s, const slo_context& c, const std::string& given) {
-    if (s.factor != 0)
+    if (!is_absolute(s))
         refuse({given, "a capacity is held against a load, as in capacity >= 12_rps: write the one "
                        "that find_capacity() finds of the baseline"});
     if (!(s.bound > 0 && std::isfinite(s.bound))) refuse({given, "the limit must be above zero"});
@@ -22813,7 +22838,7 @@ inline void check_drift(const slo& s, const slo_context& c, const std::string& g
     if (has_planned_change(c.sent.arrivals))
         refuse({given, "arrivals is ", c.arrivals(), ", so that the drift would be that of the "
                        "load"});
-    if (s.factor != 0) refuse({given, "a drift is compared with a fraction, as in 110_pct"});
+    if (!is_absolute(s)) refuse({given, "a drift is compared with a fraction, as in 110_pct"});
     if (!(s.bound > 0 && std::isfinite(s.bound))) refuse({given, "the limit must be above zero"});
     if (!(s.at_most ? s.bound >= 1 : s.bound <= 1))
         refuse({given, "a run that stays as it is has a drift of 100 %: the limit lies on the side "
@@ -22842,7 +22867,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
     check_metric_of_load(drifting(w), c, given);
     check_selection(w, c, given);
     check_sample(w, c, given, least_answers_of(s));
-    if (c.judged.by_slices && s.factor == 0 && is_judged_by_spread(w.metric) &&
+    if (c.judged.by_slices && is_absolute(s) && is_judged_by_spread(w.metric) &&
         !c.sent.described.is_there &&
         c.judged.max_repeats < fewest_repeats_of(s, repeats_are::at_once, last_analysis).pass)
         refuse({given, "pairs is at_once, whose one load decides only comparisons: give it "
@@ -23651,8 +23676,7 @@ inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
     if (s.slos.size() > 0 && !is_paired && all_of(s.slos, drifts)) n.first = 1;
     if (asked != 0 && judges && !(asked >= n.first))
         refuse({printed("repeats is %lld: a verdict needs at least %d", asked, n.first)});
-    const bool compares =
-        is_paired && any_of(s.slos, [](const slo& x) { return x.factor > 0; });
+    const bool compares = is_paired && !all_of(s.slos, is_absolute);
     if (asked > 0) n.most = static_cast<int>(asked);
     else if (!judges) n.most = 3;
     else if (compares && !goes_by_slices(s)) n.max_if_noisy = last_noisy_pair_analysis;
@@ -28690,8 +28714,9 @@ slo slo::until(const types::text& date) const {
 types::text slo::text() const {
     const std::string side = at_most ? " <= " : " >= ";
     const bool is_ratio = statistic.parts.size() == 2;
-    const std::string whole = detail::str(is_ratio ? statistic.parts[0].name : statistic.name) +
-                              side + detail::limit_text(*this);
+    std::string whole = detail::str(is_ratio ? statistic.parts[0].name : statistic.name) +
+                        side + detail::limit_text(*this);
+    if (detail::is_of_work(statistic.metric)) whole = detail::str(statistic.gauge);
     return is_advisory ? "advisory(" + whole + ")" : whole;
 }
 slo advisory(const slo& s) {
@@ -36527,6 +36552,17 @@ inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 
 // ===== [E] the report and the result of a measured gate ==========================================
 
+/// More errors than an absolute objective allows, "" if there are not: the times of the other
+/// requests are not those of a server that works.
+inline std::string too_many_errors(const vector<decision>& verdicts) {
+    for (const decision& v : verdicts) {
+        const bool is_judged = is_absolute(v.objective) && !v.objective.is_advisory;
+        if (is_judged && v.objective.statistic.metric == metric_id::error_rate &&
+            v.estimate.value > v.limit)
+            return flat_line(described(v));
+    }
+    return {};
+}
 /// Returns why measurements cannot be a baseline, "" if they can.
 inline std::string baseline_fault(const measured_gate& m) {
     const auto& on = m.found.on;
@@ -36536,13 +36572,24 @@ inline std::string baseline_fault(const measured_gate& m) {
     if (!m.seen.stopped.empty()) return m.seen.stopped;
     if (on.saturated) return described(on.saturated);
     for (const decision& v : m.found.verdicts) {
-        const bool is_judged = v.objective.factor == 0 && !v.objective.is_advisory;
+        const bool is_judged = is_absolute(v.objective) && !v.objective.is_advisory;
         if (is_judged && v.outcome == verdict::invalid) return described(v.why, v);
-        if (is_judged && v.objective.statistic.metric == metric_id::error_rate &&
-            v.estimate.value > v.limit)
-            return flat_line(described(v));
     }
-    return {};
+    return too_many_errors(m.found.verdicts);
+}
+
+/// A calibration judges nothing but whether the server works: limits by a failing one are none.
+inline void calibrate(gate_report& g, const measured_gate& m) {
+    const std::string fault = too_many_errors(m.found.verdicts);
+    if (fault.empty()) g.calibration = calibration_of(m.seen, m.judged_by);
+    for (slo_verdict& v : g.verdicts) {
+        const bool is_fault =
+            !fault.empty() && v.objective.statistic.metric == metric_id::error_rate;
+        if (v.outcome == verdict::invalid || is_fault) continue;
+        v = without_advice(v, verdict::skipped,
+                           fault.empty() ? "a calibration run judges nothing"
+                                         : "no calibration of a server that fails: " + fault);
+    }
 }
 
 /// Returns the gate as reports show it, with all figures.
@@ -36554,12 +36601,7 @@ inline gate_report report_of(const measured_gate& m, const settings& asked) {
     g.notes = notes_before(g, g.under);
     g.self_check = described(m.found.on.self_check);
     g.verdicts = described(m.found.verdicts);
-    if (asked.calibrate > 0) {
-        g.calibration = calibration_of(m.seen, m.judged_by);
-        for (slo_verdict& v : g.verdicts)
-            if (v.outcome != verdict::invalid)
-                v = without_advice(v, verdict::skipped, "a calibration run judges nothing");
-    }
+    if (asked.calibrate > 0) calibrate(g, m);
     if (asked.is_shard && !m.found.on.invalid)  // a shard alone has no verdict
         for (slo_verdict& v : g.verdicts)
             v = without_advice(v, verdict::skipped, shard_text(p.shard));
@@ -36579,7 +36621,7 @@ inline gate_report report_of(const measured_gate& m, const settings& asked) {
 inline void write_as_baseline(gate_report& g, const measured_gate& m, const settings& asked) {
     const std::string file = str(g.what.judged->stored.file), fault = baseline_fault(m);
     for (slo_verdict& v : g.verdicts) {
-        if (v.objective.factor <= 0) continue;
+        if (is_absolute(v.objective)) continue;
         if (!fault.empty()) v.reason = file + " was not written: " + fault;
         else v = without_advice(v, verdict::skipped,
                                 "written to " + file + " as a baseline, not compared");
@@ -36797,9 +36839,8 @@ inline void add_earlier_runs(measured_gate& m, const live_target& candidate,
 
 /// Whether every comparison is of a difference that the target may add, as a gateway does.
 inline bool asks_what_is_added(const vector<slo>& slos) {
-    const auto compares = [](const slo& s) { return s.factor > 0; };
-    return any_of(slos, compares) && all_of(slos, [&](const slo& s) {
-        return !compares(s) || (is_difference(s) && s.at_most && s.offset > 0);
+    return !all_of(slos, is_absolute) && all_of(slos, [](const slo& s) {
+        return is_absolute(s) || (is_difference(s) && s.at_most && s.offset > 0);
     });
 }
 /// Refuses variants whose first requests, up to a hundred, differ only in their words.
@@ -36948,7 +36989,7 @@ private:
     void check_objectives(const plan& p) const {
         candidate_.check_reports_metrics(p.judged->slos, p.sent->common);
         vector<slo> compared = p.judged->slos;
-        erase_if(compared, [](const slo& s) { return s.factor == 0; });
+        erase_if(compared, is_absolute);
         if (baseline_) baseline_->check_reports_metrics(compared, p.sent->common);
         check_images(p, *candidate_.load().api);
         if (baseline_) check_images(p, *baseline_->load().api);

@@ -857,7 +857,7 @@ inline void check_search(const scenario& s, scenario_use use) {
         const std::string why = "the SLO " + str(x.text()) + " is refused: ";
         if (!is_of_capacity(x)) {
             has_other = has_other || !x.is_advisory;
-            if (x.factor != 0)
+            if (!is_absolute(x))
                 refuse({why, "what a load must hold has limits of its own"});
             if (is_throughput(x.statistic.metric))
                 refuse(

@@ -721,7 +721,7 @@ inline void check_comparison(const scenario& s, const list<setting>& settings) {
         refuse({"arrivals is ", arrival_text(a),
                 ": compare() measures one load, find_capacity() searches one"});
     for (const slo& x : s.slos)
-        if (x.factor != 0)
+        if (!is_absolute(x))
             refuse({"the SLO ", str(x.text()),
                     " is refused: compare() has no baseline, and shows the ratios of its settings "
                     "by itself"});

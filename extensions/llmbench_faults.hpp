@@ -313,7 +313,7 @@ inline recovery_parameters recovery_parameters_of(const planned_traffic& p, cons
     const std::string given = "the SLO " + str(of.text()) + " is refused: ";
     const slo* ttft = nullptr;
     for (const slo& s : slos)
-        if (!ttft && s.statistic.metric == metric_id::ttft && s.factor == 0 &&
+        if (!ttft && s.statistic.metric == metric_id::ttft && is_absolute(s) &&
             is_of_all(s.statistic) && s.statistic.kind == statistic_kind::percentile)
             ttft = &s;
     if (!ttft)

@@ -86,7 +86,7 @@ inline history_baseline history(const types::text& folder = "perf-history",
 #include <limits>
 #include <list>
 #include <map>
-#include <memory>  // shared_ptr
+#include <memory>  // make_unique, unique_ptr, shared_ptr
 #include <mutex>  // lock_guard
 #include <optional>
 #include <set>
@@ -2080,68 +2080,83 @@ inline noise_of_today noise_today(const objective_history& o, const objective_co
     return today;
 }
 
-/// Judges a ratio to main's level, or a difference.
-inline decision judge_by_history(const history_parameters& past, const objective_columns& of,
-                                 const judging_parameters& t, const slo& s, sought which) {
-    decision d = undecided(s);
-    d.limit = limit_of(s);
-    d.repeats = static_cast<int>(of.repeats());
-    d.requests = measured_requests(of, of.repeats(), s.statistic.metric);
-    d.is_at_its_end = true;
-    if (cause why = without_runs(past, s))
-        return decided(std::move(d), verdict::inconclusive, std::move(why));
-    const objective_history& o = *past.of(s);
-    const learned_history& h = o.learned;
-    const comparison c = comparison_of(of, t, s);
-    set_measured(d, c);
-    if (o.scale > 0) d.scale = o.scale;
-    d.client_part = of.client_error;
-    observed_repeats seen{.scale = d.scale};
-    for (std::size_t i = 0; i < of.repeats(); ++i) {
+/// A ratio to main's level, or a difference, by what runs and repeats of main differ by.
+class by_history final : public method {
+public:
+    by_history(const history_parameters& past, const objective_columns& columns,
+               const judging_parameters& parameters, const slo& objective, sought which)
+        : method(columns, parameters, objective), past_(past), runs_(past.of(objective)),
+          which_(which) {
+        if (runs_ && runs_->scale > 0) seen_.scale = runs_->scale;
+    }
+    cause lacking(decision& d) const override {
+        cause why = without_runs(past_, s);
+        if (!why) return {};
+        d.outcome = verdict::inconclusive;
+        d.is_at_its_end = true;
+        count_repeats(d, repeats());
+        return why;
+    }
+    taken_repeat take(std::size_t i) override {
         const double value = c.of_repeat(i);
-        if (std::isnan(value))
-            return decided(std::move(d), verdict::invalid,
-                           cause_with<because::no_value_in>({{"repeat", i + 1}, {"is_ratio", true}}));
-        seen.add(value, s, d.limit);
+        if (std::isnan(value)) return {false, why_no_value(c, s, i)};
+        seen_.add(value, s, limit_of(s));
+        return {};
     }
-    if (seen.values.empty())
-        return decided(std::move(d), verdict::invalid, {because::nothing_measured});
-    d.values = seen.values;
-    d.decided_by = verdict_method::counted_misses;
-    d.is_at_its_end = false;
-    if (seen.unbounded > 0) {
-        decide(d, evidence_of_misses(d, seen, t, c, first_fail), of, t);
-        return d;
+    /// Of the newest analysis that such a run has after so many repeats: it is of as many as
+    /// runs of main have.
+    evidence shown(decision& d, const fewest_repeats&) override {
+        if (seen_.unbounded > 0) return evidence_of_misses(d, seen_, t, c, first_fail);
+        const std::size_t n = seen_.values.size();
+        if (n < 2) return {.n = as_number(n), .words = {cause{because::one_repeat}}};
+        const history_analysis l = analysis();
+        count_repeats(d, l.repeats);
+        d.last = reported_analysis(l, runs_->learned);
+        evidence x{.outcome = l.outcome, .n = as_number(n),
+                   .is_final = !past_.appends && is_last_analysis(runs_->learned, l)};
+        if (l.outcome == verdict::fail && !past_.knows_card) {
+            x.outcome = verdict::inconclusive;
+            x.words = {cause{because::unknown_card}};
+        } else if (cause why = cause_of(l, *runs_)) {
+            x.words = {std::move(why)};
+        }
+        return x;
     }
-    d.decided_by = verdict_method::predictive_t;
-    d.past = t.past;
-    d.distances = seen.distances;
-    if (seen.values.size() < 2)
-        return decided(std::move(d), verdict::inconclusive, {because::one_repeat});
-    const level_of_limit line = line_of(o, s);
-    const noise_of_today today = noise_today(o, of, s, c);
-    vector<double> run = seen.distances;
-    for (double& x : run) x += h.level.mean + line.of(h.level.mean);
-    const history_bounds bounds = history_bounds_of(t.rule);
-    const history_analysis l =
-        which == sought::last
-            ? analysis_against(h, run, line, history_analysis_kind::whole, bounds, today)
-            : judged_against(h, run, line, past.appends ? run_on::main : run_on::branch, bounds,
-                             today);
-    d.repeats = static_cast<int>(l.repeats);
-    d.requests = measured_requests(of, l.repeats, s.statistic.metric);
-    d.values.resize(l.repeats);
-    d.distances.resize(l.repeats);
-    d.last = reported_analysis(l, h);
-    d.outcome = l.outcome;
-    d.is_at_its_end = !past.appends && is_last_analysis(h, l);
-    if (cause why = cause_of(l, o)) d.why = {std::move(why)};
-    if (d.outcome == verdict::fail && !past.knows_card)
-        return decided(std::move(d), verdict::inconclusive, {because::unknown_card});
-    if (d.outcome == verdict::pass)
-        decide(d, {.outcome = d.outcome, .takes = {0, 0}, .words = std::move(d.why)}, of, t);
-    return explained(std::move(d), of, t.rule);
-}
+    void end(decision& d, sought) const override {
+        d.values = seen_.values;
+        d.decided_by = verdict_method::counted_misses;
+        if (seen_.unbounded > 0) return;
+        d.decided_by = verdict_method::predictive_t;
+        d.past = t.past;
+        d.scale = seen_.scale;
+        d.distances = seen_.distances;
+        d.values.resize(static_cast<std::size_t>(d.repeats));
+        d.distances.resize(d.values.size());
+    }
+
+private:
+    void count_repeats(decision& d, std::size_t n) const {
+        d.repeats = static_cast<int>(n);
+        d.requests = measured_requests(of(), n, s.statistic.metric);
+    }
+    history_analysis analysis() const {
+        const learned_history& h = runs_->learned;
+        const level_of_limit line = line_of(*runs_, s);
+        const noise_of_today today = noise_today(*runs_, of(), s, c);
+        const history_bounds bounds = history_bounds_of(t.rule);
+        vector<double> run = seen_.distances;
+        for (double& x : run) x += h.level.mean + line.of(h.level.mean);
+        if (which_ == sought::last)
+            return analysis_against(h, run, line, history_analysis_kind::whole, bounds, today);
+        return judged_against(h, run, line, past_.appends ? run_on::main : run_on::branch, bounds,
+                              today);
+    }
+
+    const history_parameters& past_;
+    const objective_history* const runs_;  // null: none has the statistic
+    const sought which_;
+    observed_repeats seen_{};
+};
 
 /// The numbers of such a verdict, and a limit that unchanged code would mostly pass.
 inline void estimate_by_history(const learned_history& h, decision& d) {
@@ -2237,9 +2252,9 @@ public:
     explicit history_judge(history_parameters&& h = {}) : parameters(std::move(h)) {}
     history_parameters parameters;
 
-    decision judged(const objective_columns& c, const judging_parameters& t, const slo& s,
-                    sought which) const override {
-        return judge_by_history(parameters, c, t, s, which);
+    std::unique_ptr<method> method_for(const objective_columns& c, const judging_parameters& t,
+                                       const slo& s, sought which) const override {
+        return std::make_unique<by_history>(parameters, c, t, s, which);
     }
     void estimate(decision& d) const override { estimate_by_history(learned(d), d); }
     std::string against(const decision& d) const override {

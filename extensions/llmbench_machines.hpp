@@ -1175,7 +1175,7 @@ inline double max_skew_of_ranks(const plan& p) {
     };
     for (const auto* objectives : {&p.judged->slos, &p.judged->search.objectives_held})
         for (const slo& s : *objectives) {
-            if (s.factor == 0) take(s.statistic.metric, s.bound);
+            if (is_absolute(s)) take(s.statistic.metric, s.bound);
             for (const predicate_step& step : s.statistic.where)
                 if (step.op == predicate_step::op_kind::compare) take(step.metric, step.bound);
         }

@@ -48,6 +48,7 @@ struct kv_cache {
     types::whole head_size = 128;
     types::whole bytes_per_value = 2;
     double memory_bytes = 16e9;
+    types::whole block_tokens = 16;  ///< of the prefix cache, which keeps whole blocks
 };
 
 /// Faults of the simulated server, off by default.
@@ -82,8 +83,7 @@ struct in_llmbench_simulated_hpp::engine {
     types::whole queue_limit = 0;  ///< maximum of waiting requests, HTTP 429 beyond; 0: no limit
     types::whole max_model_len = 32768;  ///< prompt + output tokens of one request
     kv_cache kv{};
-    bool prefix_cache =
-        true;  ///< shared prompt starts (blocks of 16 tokens) are not computed again
+    bool prefix_cache = true;  ///< shared starts of prompts are not computed again
     types::whole keeps_responses = 10000;  ///< the last ones that it stores; older are unknown
     types::whole tokens_per_event = 1;   ///< speculative decoding: tokens a sequence gains a step
     fraction reasoning{};                ///< fraction of an answer's tokens, at its start
@@ -198,6 +198,7 @@ inline void check_engine(const engine& e) {
     count("kv.head_size", e.kv.head_size, 1, 1e6);
     count("kv.bytes_per_value", e.kv.bytes_per_value, 1, 1e6);
     number("kv.memory_bytes", e.kv.memory_bytes, 1, 1e18);
+    count("kv.block_tokens", e.kv.block_tokens, 1, 1e6);
     count("keeps_responses", e.keeps_responses, 0);
     count("tokens_per_event", e.tokens_per_event, 1, 1e6);
     seconds("adapter_load", e.adapter_load);
@@ -217,6 +218,10 @@ inline void check_engine(const engine& e) {
 
 /// All settings that its speed depends on, except seed and faults.
 inline std::string engine_text(const engine& e) {
+    const auto block = static_cast<long long>(e.kv.block_tokens);
+    const std::string cache = !e.prefix_cache ? "no prefix cache, "
+                              : block == 16   ? ""  // unsaid since before it was a setting
+                                              : printed("blocks of %lld tokens, ", block);
     return printed("simulated, %lld slots, steps of %g s + %g s a sequence + %g s a prompt token, "
                    "%lld tokens a step, ", static_cast<long long>(e.slots), e.decode_step.seconds(),
                    e.step_per_sequence.seconds(), e.prefill_per_token.seconds(),
@@ -224,7 +229,7 @@ inline std::string engine_text(const engine& e) {
            printed("%s%s%s%lld tokens an event, jitter %g",
                    e.chunked_prefill ? "" : "whole prompts, ",
                    e.static_batching ? "static batches, " : "",
-                   e.prefix_cache ? "" : "no prefix cache, ",
+                   cache.c_str(),
                    static_cast<long long>(e.tokens_per_event), e.jitter);
 }
 
@@ -236,14 +241,12 @@ inline double kv_capacity_tokens(const kv_cache& c) {
 
 class engine_model {
 public:
-    static constexpr int block_tokens = 16;  // of the prefix cache
-
     struct request {
         std::uint64_t id = 0;
         int prompt_tokens = 1;
         int output_tokens = 1;
-        vector<std::uint64_t>
-            blocks{};  // a hash for each whole block of the prompt with all earlier ones
+        // Of the prompt: a hash for each whole block with all earlier ones.
+        vector<std::uint64_t> blocks{};
     };
     enum class admission : unsigned char { accepted, queue_full, too_long };
     /// Times of its states, in seconds of the engine's time.
@@ -262,12 +265,15 @@ public:
     struct counters {
         double prompt_tokens = 0, generated_tokens = 0, finished = 0, cache_queries = 0,
                cache_hits = 0, busy_s = 0;
+        double cached_tokens = 0;               // of the prompt tokens
+        double token_steps = 0, step_tokens = 0;  // steps that gave tokens; of these and prompts
     };
 
     explicit engine_model(const engine& e)
         : e_(e),
           random_(static_cast<std::uint64_t>(static_cast<long long>(e.seed)), 77),
-          capacity_(kv_capacity_tokens(e.kv)) {}
+          capacity_(kv_capacity_tokens(e.kv)),
+          block_tokens_(static_cast<int>(static_cast<long long>(e.kv.block_tokens))) {}
 
     const engine& settings() const { return e_; }
     admission submit(double now, request r) {
@@ -288,7 +294,15 @@ public:
             if (s.r.id == id) had |= !std::exchange(s.cancelled, true);
         return had;
     }
-    void forget_prompts() {
+    /// Keeps a block that an answer has filled: a hash of it and all earlier ones.
+    void keep_block(std::uint64_t block) {
+        if (!e_.prefix_cache || !cached_.insert(block).second) return;
+        cached_order_.push_back(block);
+        if (static_cast<double>(cached_order_.size()) * block_tokens_ <= capacity_) return;
+        cached_.erase(cached_order_.front());
+        cached_order_.pop_front();
+    }
+    void forget_blocks() {
         cached_.clear();
         cached_order_.clear();
     }
@@ -307,15 +321,18 @@ public:
                 out.push_back(given(s, n));
             } else if (s.computed >= s.r.prompt_tokens) {
                 s.decoding = true;
-                remember(s.r);
                 counters_.prompt_tokens += s.r.prompt_tokens;
+                counters_.cached_tokens += s.cached;
+                counters_.step_tokens += s.r.prompt_tokens;
                 out.push_back(given(s, 1));
             }
         }
         for (const emission& e : out) {
             counters_.generated_tokens += e.tokens;
+            counters_.step_tokens += e.tokens;
             counters_.finished += e.finished;
         }
+        counters_.token_steps += !out.empty();
         erase_if(running_, [&](const sequence& s) {
             const bool gone = (s.cancelled && !e_.faults.leaks_slots) ||
                               (s.decoding && s.produced >= s.r.output_tokens);
@@ -360,13 +377,17 @@ private:
         double prefilled = 0, active = 0;
         for (sequence& s : running_) {
             if (s.decoding) { ++active; continue; }
-            const int left = s.r.prompt_tokens - s.computed;
+            const bool begins = s.computed == 0;
+            const int from = begins ? known_tokens(s.r) : s.computed;
+            const int left = s.r.prompt_tokens - from;
             const int n = static_cast<int>(std::min<long long>(left, std::max(budget, 0ll)));
             // Without chunking a prompt waits for a step that takes all of it; alone it always
             // runs.
             if (n <= 0 || (!e_.chunked_prefill && n < left && active + prefilled > 0)) continue;
             const int taken = e_.chunked_prefill ? n : left;
-            s.computed += taken;
+            if (begins) note_lookup(s, from);
+            s.computed = from + taken;
+            keep_prompt(s.r, from, s.computed);
             budget -= taken;
             prefilled += taken;
             ++active;
@@ -392,36 +413,37 @@ private:
             waiting_.pop_front();
             // Requests that come while a step ends late have not waited.
             s.when.admitted = std::max(now, s.when.arrived);
-            s.computed = s.cached = std::min(cached_tokens(s.r), s.r.prompt_tokens - 1);
             running_.push_back(std::move(s));
         }
     }
-    int cached_tokens(const request& r) {
-        if (!e_.prefix_cache) return 0;
+    /// Of its prompt, in the cache now. Its last token is computed always, since an answer starts
+    /// there.
+    int known_tokens(const request& r) const {
         int tokens = 0;
-        for (const std::uint64_t b : r.blocks) {
-            if (!cached_.contains(b)) break;
-            tokens += block_tokens;
+        for (const std::uint64_t block : r.blocks) {
+            if (tokens + block_tokens_ >= r.prompt_tokens || !cached_.contains(block)) break;
+            tokens += block_tokens_;
         }
-        counters_.cache_queries += r.prompt_tokens;
-        counters_.cache_hits += tokens;
         return tokens;
     }
-    void remember(const request& r) {
+    void note_lookup(sequence& s, int known) {
+        s.cached = known;
         if (!e_.prefix_cache) return;
-        for (const std::uint64_t b : r.blocks) {
-            if (!cached_.insert(b).second) continue;
-            cached_order_.push_back(b);
-            if (static_cast<double>(cached_order_.size()) * block_tokens > capacity_) {
-                cached_.erase(cached_order_.front());
-                cached_order_.pop_front();
-            }
-        }
+        counters_.cache_queries += s.r.prompt_tokens;
+        counters_.cache_hits += known;
+    }
+    /// As in vLLM, a sequence that begins in the same step finds the blocks, too: all keys and
+    /// values are written before they are read.
+    void keep_prompt(const request& r, int from, int to) {
+        const auto end = std::min(static_cast<std::size_t>(to / block_tokens_), r.blocks.size());
+        for (auto i = static_cast<std::size_t>(from / block_tokens_); i < end; ++i)
+            keep_block(r.blocks[i]);
     }
 
     engine e_;
     generator random_;
     double capacity_;
+    int block_tokens_;
     double reserved_ = 0;
     double step_end_ = 0, held_up_s_ = 0;
     bool stepping_ = false;
@@ -544,7 +566,8 @@ struct question {
     maybe<long long> result{};  // of the arithmetic in the prompt
     double rank = 0;            // of its words among all questions, 0 to 1
     std::uint64_t words = 0;    // seed of the answer's words, 0: the request's number
-    vector<std::uint64_t> blocks{};  // of the prompt, for the engine's cache
+    vector<std::uint64_t> hashes{};  // of each prompt token with all before it
+    std::uint64_t last_hash = 0;     // of them, later of the answer's words so far
 };
 
 inline maybe<api_format> api_at(std::string_view path) {
@@ -590,17 +613,28 @@ inline vector<std::string_view> words_of(std::string_view s) {
     }
     return words;
 }
-/// A hash of each word with all before it.
+/// A hash of a word with all before it, of which `before` is one.
+inline std::uint64_t continued_hash(std::uint64_t before, std::string_view word) {
+    fnv1a h;
+    h.add(static_cast<long long>(before));
+    h.add(word.data(), word.size());
+    return mixed(h.value());
+}
 inline vector<std::uint64_t> hashes_of(const vector<std::string_view>& words) {
     vector<std::uint64_t> hashes;
     std::uint64_t hash = 0;
-    for (const std::string_view word : words) {
-        fnv1a h;
-        h.add(static_cast<long long>(hash));
-        h.add(word.data(), word.size());
-        hashes.push_back(hash = mixed(h.value()));
-    }
+    for (const std::string_view word : words)
+        hashes.push_back(hash = continued_hash(hash, word));
     return hashes;
+}
+/// The hash of each whole block: that of its last token.
+inline vector<std::uint64_t> blocks_of(const vector<std::uint64_t>& hashes,
+                                       int block_tokens) {
+    vector<std::uint64_t> blocks;
+    const auto step = static_cast<std::size_t>(block_tokens);
+    for (std::size_t end = step; end <= hashes.size(); end += step)
+        blocks.push_back(hashes[end - 1]);
+    return blocks;
 }
 
 /// The largest number with these names, at the top of the body or at the API's place; -1: none.
@@ -698,14 +732,13 @@ inline question question_of(api_format api, std::string_view path, const picojso
                                  : flag_in(member(body, "stream_options"), "include_usage"));
     const std::string prompt = prompt_of(body);
     const vector<std::string_view> words = words_of(prompt);
-    const vector<std::uint64_t> hashes = hashes_of(words);
+    q.hashes = hashes_of(words);
+    const vector<std::uint64_t>& hashes = q.hashes;
+    if (!hashes.empty()) q.last_hash = hashes.back();
     q.result = result_of(words);
     if (q.result) q.rank = generator(hashes.back(), 98).uniform();
     if (asks_for_greedy(body) && !hashes.empty()) q.words = hashes.back();
     q.prompt_tokens = std::max(1, static_cast<int>(hashes.size()));
-    for (std::size_t end = engine_model::block_tokens; end <= hashes.size();
-         end += engine_model::block_tokens)
-        q.blocks.push_back(hashes[end - 1]);
     int most = asked_count(body, {"max_tokens", "max_completion_tokens", "max_output_tokens",
                                   "max_new_tokens", "n_predict", "num_predict"});
     q.most_tokens = std::max(most, 0);
@@ -755,6 +788,20 @@ inline std::string next_words(const answer_facts& f, const engine_model::emissio
                                   std::size(prompt_words)];
     }
     return words;
+}
+/// The blocks of the cache that these next words fill, as hashes. No step computes the last word
+/// of an answer, so it fills none.
+inline vector<std::uint64_t> filled_blocks(answer_facts& f, std::string_view words,
+                                           int block_tokens) {
+    vector<std::uint64_t> blocks;
+    int tokens = f.output_tokens;
+    for (const std::string_view word : words_of(words)) {
+        f.asked.last_hash = continued_hash(f.asked.last_hash, word);
+        if (++tokens < f.asked.output_tokens &&
+            (f.asked.prompt_tokens + tokens) % block_tokens == 0)
+            blocks.push_back(f.asked.last_hash);
+    }
+    return blocks;
 }
 inline void add_words(answer_facts& f, const std::string& words, const engine_model::emission& e) {
     f.output_tokens += e.tokens;
@@ -1163,14 +1210,27 @@ public:
         sample(name + "_total", labels(), v);
         created(name, help, {labels()});
     }
-    void counter(const std::string& name, const char* help, const tallies& t) {
+    struct part {
+        const char* value;  // of the label
+        double v;
+    };
+    void counter(const std::string& name, const char* help, const char* label,
+                 const vector<part>& parts) {
         head(name + "_total", help, "counter");
         vector<std::string> each;
-        for (std::size_t i = 0; i < t.ended.size(); ++i) {
-            each.push_back(labels(printed("finished_reason=\"%s\",", end_reason_names[i])));
-            sample(name + "_total", each.back(), static_cast<double>(t.ended[i]));
+        for (const part& p : parts) {
+            each.push_back(labels(printed("%s=\"%s\",", label, p.value)));
+            sample(name + "_total", each.back(), p.v);
         }
         created(name, help, each);
+    }
+    /// Only the sum and the count: its single bucket has all values.
+    void histogram(const std::string& name, const char* help, double count, double sum) {
+        head(name, help, "histogram");
+        sample(name + "_bucket", labels("le=\"+Inf\","), count);
+        sample(name + "_count", labels(), count);
+        sample(name + "_sum", labels(), sum);
+        created(name, help, {labels()});
     }
     void histogram(const std::string& name, const char* help, const bucket_counts& h) {
         head(name, help, "histogram");
@@ -1209,10 +1269,16 @@ struct engine_state {
     double cache_usage = 0;
     engine_model::counters totals{};
     long long max_model_len = 0;
+    bool has_steps = true;
+    bool has_prefix_cache = true;
+    long long block_tokens = 16, blocks = 0;  // of its cache
     engine_state() = default;
     engine_state(const engine_model& m)
         : running(m.running()), waiting(m.waiting()), cache_usage(m.cache_usage()),
-          totals(m.totals()), max_model_len(static_cast<long long>(m.settings().max_model_len)) {}
+          totals(m.totals()), max_model_len(static_cast<long long>(m.settings().max_model_len)),
+          has_prefix_cache(m.settings().prefix_cache),
+          block_tokens(static_cast<long long>(m.settings().kv.block_tokens)),
+          blocks(static_cast<long long>(kv_capacity_tokens(m.settings().kv)) / block_tokens) {}
 };
 
 inline std::string vllm_page(const engine_state& m, const tallies& t) {
@@ -1234,9 +1300,22 @@ inline std::string vllm_page(const engine_state& m, const tallies& t) {
               since(&counters::cache_hits));
     // A running sequence has its memory until its end.
     w.counter("vllm:num_preemptions", "Requests that were put out of the batch.", 0.0);
+    const double cached = since(&counters::cached_tokens);
     w.counter("vllm:prompt_tokens", "Prompt tokens processed.", since(&counters::prompt_tokens));
+    w.counter("vllm:prompt_tokens_by_source", "Prompt tokens, by where they came from.", "source",
+              {{"local_compute", since(&counters::prompt_tokens) - cached},
+               {"local_cache_hit", cached},
+               {"external_kv_transfer", 0}});
+    w.counter("vllm:prompt_tokens_cached", "Prompt tokens from a cache.", cached);
     w.counter("vllm:generation_tokens", "Tokens generated.", since(&counters::generated_tokens));
-    w.counter("vllm:request_success", "Requests that ended, by why they did.", t);
+    vector<metrics_writer::part> ended;
+    for (std::size_t i = 0; i < t.ended.size(); ++i)
+        ended.push_back({end_reason_names[i], static_cast<double>(t.ended[i])});
+    w.counter("vllm:request_success", "Requests that ended, by why they did.", "finished_reason",
+              ended);
+    if (m.has_steps)
+        w.histogram("vllm:iteration_tokens_total", "Tokens of a step, its finished prompts' too.",
+                    since(&counters::token_steps), since(&counters::step_tokens));
     w.histogram("vllm:time_to_first_token_seconds", "From arrival to the first token.",
                 t.first_token);
     w.histogram("vllm:inter_token_latency_seconds", "From tokens to the next ones.", t.gap);
@@ -1246,6 +1325,10 @@ inline std::string vllm_page(const engine_state& m, const tallies& t) {
                 t.prefill);
     w.histogram("vllm:request_decode_time_seconds", "From the first token to the last one.",
                 t.decode);
+    w.gauge("vllm:cache_config_info", "The KV cache.", 1,
+            printed("{block_size=\"%lld\",enable_prefix_caching=\"%s\",engine=\"0\","
+                    "num_gpu_blocks=\"%lld\"}",
+                    m.block_tokens, m.has_prefix_cache ? "True" : "False", m.blocks));
     return w.page();
 }
 
@@ -1541,7 +1624,8 @@ protected:
         catch_up();
         question& asked = g.facts.asked;
         const auto admission = model_.submit(
-            now_s(), {g.id, asked.prompt_tokens, asked.output_tokens, std::move(asked.blocks)});
+            now_s(), {g.id, asked.prompt_tokens, asked.output_tokens,
+                      blocks_of(std::exchange(asked.hashes, {}), block_tokens_)});
         if (admission == engine_model::admission::accepted) return arm_step_timer();
         forget(g);
         if (admission == engine_model::admission::queue_full)
@@ -1581,6 +1665,9 @@ protected:
         if (g->entry.first_write_ns == 0) g->entry.first_write_ns = now;
         g->entry.last_write_ns = now;
         on_tokens(*g, e, now);
+        if (settings_.prefix_cache)
+            for (const std::uint64_t block : filled_blocks(g->facts, words, block_tokens_))
+                model_.keep_block(block);
         add_words(g->facts, words, e);
         if (g->facts.asked.streamed) write_content(*g, words, e);
         if (g->after_content != answer_end::open) return break_off(*g);
@@ -1604,9 +1691,8 @@ private:
             if (told_) told_->on_profiler(asked.path, r.status);
             return s.answer(r);
         }
-        // The names in vLLM and SGLang.
-        if (asked.path == "/reset_prefix_cache" || asked.path == "/flush_cache") {
-            model_.forget_prompts();
+        if (asked.path == "/reset_prefix_cache" || asked.path == "/flush_cache") {  // of SGLang
+            model_.forget_blocks();
             return s.answer({200, "application/json", "{}"});
         }
         const bool adapts = is_of_adapters(asked.path);
@@ -1772,6 +1858,7 @@ private:
     }
 
     const engine settings_;
+    const int block_tokens_ = static_cast<int>(static_cast<long long>(settings_.kv.block_tokens));
     service_observer* const told_;
     engine_model model_;
     tallies tallies_{unix_s()};

@@ -27,7 +27,7 @@ namespace llmbench_program {
 
 inline constexpr const char* engine_options[] = {
     "--slots",       "--decode-step",   "--step-per-sequence", "--prefill", "--prefill-budget",
-    "--queue-limit", "--max-model-len", "--jitter"};
+    "--queue-limit", "--max-model-len", "--block-size",        "--jitter"};
 
 inline time_distribution pace_of(const given& g) {
     const time_distribution d = pause_of(g);
@@ -43,6 +43,7 @@ inline engine engine_of(const given_options& o) {
     set(e.prefill_budget, o, "--prefill-budget", whole_up_to(1000000000));
     set(e.queue_limit, o, "--queue-limit", whole_up_to(1000000000));
     set(e.max_model_len, o, "--max-model-len", whole_up_to(1000000000));
+    set(e.kv.block_tokens, o, "--block-size", whole_up_to(1000000));
     set(e.tokens_per_event, o, "--tokens-per-event", whole_up_to(1000));
     set(e.seed, o, "--seed", whole_up_to(1000000000));
     if (o.has("--jitter")) e.jitter = fraction_of(o.one("--jitter")).value;
@@ -59,6 +60,7 @@ inline serving serving_of(const given_options& o) {
     for (const char* option : engine_options)
         if (o.has(option)) named = option;
     if (!named) {
+        s.model.prefix_cache = false;
         s.paced.emplace();
         set(s.paced->first, o, "--first", pace_of);
         set(s.paced->every, o, "--every", pace_of);
@@ -174,6 +176,7 @@ inline verb serve_verb() {
            {"--prefill-budget", "N", "tokens of a step; default: 2048"},
            {"--queue-limit", "N", "waiting requests, 429 beyond; default: no limit"},
            {"--max-model-len", "N", "tokens of prompt and answer; default: 32768"},
+           {"--block-size", "N", "tokens of a block of the prefix cache; default: 16"},
            {"--jitter", "P%", "of a step's time; default: 2%"}}},
          {"Answers",
           {{"--tokens", "LENGTHS",

@@ -147,6 +147,7 @@ private:
     engine_state state() const override {
         engine_state s = simulated_service::state();
         if (!is_.paced) return s;
+        s.has_steps = false;
         s.running = generating_.size();
         s.totals = totals_;
         return s;

@@ -16,6 +16,7 @@ struct kv_cache {
     types::whole head_size = 128;
     types::whole bytes_per_value = 2;
     double memory_bytes = 16e9;
+    types::whole block_tokens = 16;  ///< of the prefix cache, which keeps whole blocks
 };
 
 /// Faults of the simulated server, off by default.
@@ -50,8 +51,7 @@ struct in_llmbench_simulated_hpp::engine {
     types::whole queue_limit = 0;  ///< maximum of waiting requests, HTTP 429 beyond; 0: no limit
     types::whole max_model_len = 32768;  ///< prompt + output tokens of one request
     kv_cache kv{};
-    bool prefix_cache =
-        true;  ///< shared prompt starts (blocks of 16 tokens) are not computed again
+    bool prefix_cache = true;  ///< shared starts of prompts are not computed again
     types::whole keeps_responses = 10000;  ///< the last ones that it stores; older are unknown
     types::whole tokens_per_event = 1;   ///< speculative decoding: tokens a sequence gains a step
     fraction reasoning{};                ///< fraction of an answer's tokens, at its start

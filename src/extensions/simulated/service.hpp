@@ -241,7 +241,8 @@ protected:
         catch_up();
         question& asked = g.facts.asked;
         const auto admission = model_.submit(
-            now_s(), {g.id, asked.prompt_tokens, asked.output_tokens, std::move(asked.blocks)});
+            now_s(), {g.id, asked.prompt_tokens, asked.output_tokens,
+                      blocks_of(std::exchange(asked.hashes, {}), block_tokens_)});
         if (admission == engine_model::admission::accepted) return arm_step_timer();
         forget(g);
         if (admission == engine_model::admission::queue_full)
@@ -281,6 +282,9 @@ protected:
         if (g->entry.first_write_ns == 0) g->entry.first_write_ns = now;
         g->entry.last_write_ns = now;
         on_tokens(*g, e, now);
+        if (settings_.prefix_cache)
+            for (const std::uint64_t block : filled_blocks(g->facts, words, block_tokens_))
+                model_.keep_block(block);
         add_words(g->facts, words, e);
         if (g->facts.asked.streamed) write_content(*g, words, e);
         if (g->after_content != answer_end::open) return break_off(*g);
@@ -304,9 +308,8 @@ private:
             if (told_) told_->on_profiler(asked.path, r.status);
             return s.answer(r);
         }
-        // The names in vLLM and SGLang.
-        if (asked.path == "/reset_prefix_cache" || asked.path == "/flush_cache") {
-            model_.forget_prompts();
+        if (asked.path == "/reset_prefix_cache" || asked.path == "/flush_cache") {  // of SGLang
+            model_.forget_blocks();
             return s.answer({200, "application/json", "{}"});
         }
         const bool adapts = is_of_adapters(asked.path);
@@ -472,6 +475,7 @@ private:
     }
 
     const engine settings_;
+    const int block_tokens_ = static_cast<int>(static_cast<long long>(settings_.kv.block_tokens));
     service_observer* const told_;
     engine_model model_;
     tallies tallies_{unix_s()};

@@ -237,6 +237,32 @@ TEST_CASE("an error is told in each API's own shape") {
           R"({"type":"error","error":{"message":"why","type":"code","code":"code"}})");
 }
 
+TEST_CASE("an answer fills the blocks that the next turn's prompt begins with") {
+    const auto asked = [](const std::string& prompt) {
+        picojson::value body;
+        REQUIRE(parse_json(R"({"temperature":0,"prompt":")" + prompt + R"("})", body));
+        return question_of(openai_completions, "", body);
+    };
+    const std::string prompt = "one two three four five";
+    for (const int a_step : {1, 3}) {
+        answer_facts f;
+        f.asked = asked(prompt);
+        f.asked.output_tokens = 11;
+        std::string said = prompt;
+        vector<std::uint64_t> filled;
+        for (const engine_model::emission& e : emissions(11, a_step)) {
+            const std::string words = next_words(f, e);
+            for (const std::uint64_t block : filled_blocks(f, words, 4)) filled.push_back(block);
+            add_words(f, words, e);
+            said += words;
+        }
+        // Five tokens and eleven: the fourth block ends with the last token, which is not computed.
+        const vector<std::uint64_t> all = blocks_of(asked(said).hashes, 4);
+        REQUIRE(all.size() == 4);
+        CHECK(filled == vector<std::uint64_t>{all[1], all[2]});
+    }
+}
+
 TEST_CASE("the server tells about itself") {
     const engine_model m(engine{});
     for_each_api([&](api_format, const api_traits& traits) {

@@ -45,6 +45,7 @@ TEST_CASE("an engine without time, slots or memory is refused with its field") {
         {"engine.kv.head_size is 0", [](engine& e) { e.kv.head_size = 0; }},
         {"engine.kv.bytes_per_value is 0", [](engine& e) { e.kv.bytes_per_value = 0; }},
         {"engine.kv.memory_bytes is 0", [](engine& e) { e.kv.memory_bytes = 0; }},
+        {"engine.kv.block_tokens is 0", [](engine& e) { e.kv.block_tokens = 0; }},
         {"engine.tokens_per_event is 0", [](engine& e) { e.tokens_per_event = 0; }},
         {"engine.adapter_load is -1 s", [](engine& e) { e.adapter_load = time_span::from_seconds(-1); }},
         {"engine.jitter is nan", [](engine& e) { e.jitter = std::numeric_limits<double>::quiet_NaN(); }},

@@ -244,23 +244,77 @@ TEST_CASE("a prompt start that was computed before is not computed again") {
     CHECK(times_of(run_dry(m), 1) == times{17.4});
     m.submit(1, ask(2, 70, 1, {11, 12, 13, 99}));  // 48 known tokens, 22 new ones
     CHECK(times_of(run_dry(m), 2) == times{1013.2});
-    m.submit(2,
-             ask(3, 64, 1, {11, 12, 13, 14}));  // all known: the last one is computed all the same
-    CHECK(times_of(run_dry(m), 3) == times{2011.1});
+    // All is known, but the last token, and so its block, is computed all the same.
+    m.submit(2, ask(3, 64, 1, {11, 12, 13, 14}));
+    CHECK(times_of(run_dry(m), 3) == times{2012.6});
     m.submit(3, ask(4, 64, 1, {77, 12, 13, 14}));  // known blocks count from the start only
     CHECK(times_of(run_dry(m), 4) == times{3017.4});
     CHECK(m.totals().cache_queries == 64 + 70 + 64 + 64);
-    CHECK(m.totals().cache_hits == 48 + 64);
+    CHECK(m.totals().cache_hits == 48 + 48);
+    CHECK(m.totals().cached_tokens == 48 + 48);
     CHECK(m.totals().prompt_tokens == 64 + 70 + 64 + 64);
 }
 
-TEST_CASE("a prompt is known once it was computed, not when it came") {
+TEST_CASE("hits are whole blocks of all but the last token, as vLLM counts them") {
+    const auto hits = [](int block, int prompt) {
+        engine e = plain();
+        e.kv.block_tokens = block;
+        engine_model m(e);
+        vector<std::uint64_t> blocks;
+        for (int i = 1; i * block <= prompt; ++i) blocks.push_back(static_cast<std::uint64_t>(i));
+        for (std::uint64_t id = 1; id <= 2; ++id) {
+            m.submit(static_cast<double>(id), ask(id, prompt, 1, blocks));
+            run_dry(m);
+        }
+        return m.totals().cache_hits;
+    };
+    CHECK(hits(16, 160) == 144);
+    CHECK(hits(16, 161) == 160);
+    CHECK(hits(32, 160) == 128);
+    CHECK(hits(128, 160) == 128);
+    CHECK(hits(1, 160) == 159);
+    CHECK(hits(160, 160) == 0);
+    CHECK(hits(16, 1) == 0);
+}
+
+TEST_CASE("blocks that an answer filled are found like those of prompts, until they are forgotten") {
+    engine_model m(plain());
+    m.submit(0, ask(1, 20, 30, {11}));
+    run_dry(m);
+    m.keep_block(12);
+    m.keep_block(13);
+    m.submit(1, ask(2, 60, 1, {11, 12, 13}));
+    run_dry(m);
+    CHECK(m.totals().cache_hits == 48);
+    m.forget_blocks();
+    m.submit(2, ask(3, 60, 1, {11, 12, 13}));
+    run_dry(m);
+    CHECK(m.totals().cache_hits == 48);
+
+    engine e = plain();
+    e.prefix_cache = false;
+    engine_model without(e);
+    without.keep_block(11);
+    without.submit(0, ask(1, 20, 1, {11}));
+    run_dry(without);
+    CHECK(without.totals().cached_tokens == 0);
+}
+
+TEST_CASE("steps that give tokens are counted, with the prompts that they end") {
+    engine_model m(plain());
+    m.submit(0, ask(1, 250, 3));  // two steps without a token, then three with one
+    run_dry(m);
+    CHECK(m.totals().token_steps == 3);
+    CHECK(m.totals().step_tokens == 250 + 3);
+}
+
+TEST_CASE("a prompt is known from the step on that computes it") {
     engine_model m(plain());
     m.submit(0, ask(1, 32, 1, {1, 2}));
     m.submit(0, ask(2, 32, 1, {1, 2}));
     const vector<token> t = run_dry(m);
     CHECK(times_of(t, 1) == times{14.2});
-    CHECK(times_of(t, 2) == times{25.3});  // 14.2 + 11.1: admitted when the first step had ended
+    CHECK(times_of(t, 2) == times{26.8});  // 14.2 + 12.6: admitted when the first step had ended
 
     engine e = plain();
     e.slots = 2;
@@ -269,8 +323,16 @@ TEST_CASE("a prompt is known once it was computed, not when it came") {
     together.submit(0, ask(1, 32, 1, {1, 2}));
     together.submit(0, ask(2, 32, 1, {1, 2}));
     const vector<token> u = run_dry(together);
-    CHECK(times_of(u, 1) == times_of(u, 2));  // both in one step, so both computed
-    CHECK(together.totals().cache_hits == 0);
+    CHECK(times_of(u, 1) == times_of(u, 2));  // both in one step
+    CHECK(together.totals().cache_hits == 16);
+
+    e.prefill_budget = 20;
+    engine_model in_chunks(e);
+    in_chunks.submit(0, ask(9, 10, 1));
+    in_chunks.submit(0, ask(1, 32, 1, {1, 2}));
+    in_chunks.submit(0, ask(2, 32, 1, {1, 2}));  // waits for tokens of the second step
+    run_dry(in_chunks);
+    CHECK(in_chunks.totals().cache_hits == 16);
 }
 
 TEST_CASE("the oldest blocks make room for new ones") {
@@ -286,7 +348,7 @@ TEST_CASE("the oldest blocks make room for new ones") {
     CHECK(m.totals().cache_hits == 0);
     m.submit(3, ask(4, 48, 1, {4, 5, 1}));
     run_dry(m);
-    CHECK(m.totals().cache_hits == 48);
+    CHECK(m.totals().cache_hits == 32);
 }
 
 TEST_CASE("without a prefix cache every prompt is computed") {
@@ -420,7 +482,7 @@ load_result run_random_load(engine_model& m, std::uint64_t seed) {
         const int prompt = 1 + static_cast<int>(random.below(300)),
                   output = 1 + static_cast<int>(random.below(20));
         vector<std::uint64_t> blocks;
-        for (int b = 0; b < prompt / engine_model::block_tokens; ++b)
+        for (int b = 0; b < prompt / 16; ++b)
             blocks.push_back(mixed(random.below(2) + 10 * static_cast<std::uint64_t>(b)));
         r.asked_tokens += output;
         r.prompt_tokens += prompt;

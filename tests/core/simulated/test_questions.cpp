@@ -101,7 +101,7 @@ TEST_CASE("words stand between white space") {
 
 TEST_CASE("prompts share the blocks that they begin with") {
     const auto blocks = [](const std::string& prompt) {
-        return asked(openai_completions, R"({"prompt":")" + prompt + R"("})").blocks;
+        return blocks_of(asked(openai_completions, R"({"prompt":")" + prompt + R"("})").hashes, 16);
     };
     CHECK(blocks(words(15)).empty());
     const auto one = blocks(words(16)), two = blocks(words(47)), three = blocks(words(48));
@@ -114,6 +114,10 @@ TEST_CASE("prompts share the blocks that they begin with") {
     const auto other = blocks("x " + words(47));
     REQUIRE(other.size() == 3);
     for (std::size_t i = 0; i < 3; ++i) CHECK(other[i] != three[i]);
+
+    const auto hashes = asked(openai_completions, R"({"prompt":")" + words(48) + R"("})").hashes;
+    CHECK(blocks_of(hashes, 32) == vector<std::uint64_t>{hashes[31]});
+    CHECK(blocks_of(hashes, 1) == hashes);
 }
 
 TEST_CASE("without a length an answer has at most 128 tokens, and one of nothing is none") {

@@ -47,6 +47,20 @@ inline std::string next_words(const answer_facts& f, const engine_model::emissio
     }
     return words;
 }
+/// The blocks of the cache that these next words fill, as hashes. No step computes the last word
+/// of an answer, so it fills none.
+inline vector<std::uint64_t> filled_blocks(answer_facts& f, std::string_view words,
+                                           int block_tokens) {
+    vector<std::uint64_t> blocks;
+    int tokens = f.output_tokens;
+    for (const std::string_view word : words_of(words)) {
+        f.asked.last_hash = continued_hash(f.asked.last_hash, word);
+        if (++tokens < f.asked.output_tokens &&
+            (f.asked.prompt_tokens + tokens) % block_tokens == 0)
+            blocks.push_back(f.asked.last_hash);
+    }
+    return blocks;
+}
 inline void add_words(answer_facts& f, const std::string& words, const engine_model::emission& e) {
     f.output_tokens += e.tokens;
     f.cached_tokens = e.cached;

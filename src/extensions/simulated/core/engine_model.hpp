@@ -49,6 +49,7 @@ inline void check_engine(const engine& e) {
     count("kv.head_size", e.kv.head_size, 1, 1e6);
     count("kv.bytes_per_value", e.kv.bytes_per_value, 1, 1e6);
     number("kv.memory_bytes", e.kv.memory_bytes, 1, 1e18);
+    count("kv.block_tokens", e.kv.block_tokens, 1, 1e6);
     count("keeps_responses", e.keeps_responses, 0);
     count("tokens_per_event", e.tokens_per_event, 1, 1e6);
     seconds("adapter_load", e.adapter_load);
@@ -68,6 +69,10 @@ inline void check_engine(const engine& e) {
 
 /// All settings that its speed depends on, except seed and faults.
 inline std::string engine_text(const engine& e) {
+    const auto block = static_cast<long long>(e.kv.block_tokens);
+    const std::string cache = !e.prefix_cache ? "no prefix cache, "
+                              : block == 16   ? ""  // unsaid since before it was a setting
+                                              : printed("blocks of %lld tokens, ", block);
     return printed("simulated, %lld slots, steps of %g s + %g s a sequence + %g s a prompt token, "
                    "%lld tokens a step, ", static_cast<long long>(e.slots), e.decode_step.seconds(),
                    e.step_per_sequence.seconds(), e.prefill_per_token.seconds(),
@@ -75,7 +80,7 @@ inline std::string engine_text(const engine& e) {
            printed("%s%s%s%lld tokens an event, jitter %g",
                    e.chunked_prefill ? "" : "whole prompts, ",
                    e.static_batching ? "static batches, " : "",
-                   e.prefix_cache ? "" : "no prefix cache, ",
+                   cache.c_str(),
                    static_cast<long long>(e.tokens_per_event), e.jitter);
 }
 
@@ -87,14 +92,12 @@ inline double kv_capacity_tokens(const kv_cache& c) {
 
 class engine_model {
 public:
-    static constexpr int block_tokens = 16;  // of the prefix cache
-
     struct request {
         std::uint64_t id = 0;
         int prompt_tokens = 1;
         int output_tokens = 1;
-        vector<std::uint64_t>
-            blocks{};  // a hash for each whole block of the prompt with all earlier ones
+        // Of the prompt: a hash for each whole block with all earlier ones.
+        vector<std::uint64_t> blocks{};
     };
     enum class admission : unsigned char { accepted, queue_full, too_long };
     /// Times of its states, in seconds of the engine's time.
@@ -113,12 +116,15 @@ public:
     struct counters {
         double prompt_tokens = 0, generated_tokens = 0, finished = 0, cache_queries = 0,
                cache_hits = 0, busy_s = 0;
+        double cached_tokens = 0;               // of the prompt tokens
+        double token_steps = 0, step_tokens = 0;  // steps that gave tokens; of these and prompts
     };
 
     explicit engine_model(const engine& e)
         : e_(e),
           random_(static_cast<std::uint64_t>(static_cast<long long>(e.seed)), 77),
-          capacity_(kv_capacity_tokens(e.kv)) {}
+          capacity_(kv_capacity_tokens(e.kv)),
+          block_tokens_(static_cast<int>(static_cast<long long>(e.kv.block_tokens))) {}
 
     const engine& settings() const { return e_; }
     admission submit(double now, request r) {
@@ -139,7 +145,15 @@ public:
             if (s.r.id == id) had |= !std::exchange(s.cancelled, true);
         return had;
     }
-    void forget_prompts() {
+    /// Keeps a block that an answer has filled: a hash of it and all earlier ones.
+    void keep_block(std::uint64_t block) {
+        if (!e_.prefix_cache || !cached_.insert(block).second) return;
+        cached_order_.push_back(block);
+        if (static_cast<double>(cached_order_.size()) * block_tokens_ <= capacity_) return;
+        cached_.erase(cached_order_.front());
+        cached_order_.pop_front();
+    }
+    void forget_blocks() {
         cached_.clear();
         cached_order_.clear();
     }
@@ -158,15 +172,18 @@ public:
                 out.push_back(given(s, n));
             } else if (s.computed >= s.r.prompt_tokens) {
                 s.decoding = true;
-                remember(s.r);
                 counters_.prompt_tokens += s.r.prompt_tokens;
+                counters_.cached_tokens += s.cached;
+                counters_.step_tokens += s.r.prompt_tokens;
                 out.push_back(given(s, 1));
             }
         }
         for (const emission& e : out) {
             counters_.generated_tokens += e.tokens;
+            counters_.step_tokens += e.tokens;
             counters_.finished += e.finished;
         }
+        counters_.token_steps += !out.empty();
         erase_if(running_, [&](const sequence& s) {
             const bool gone = (s.cancelled && !e_.faults.leaks_slots) ||
                               (s.decoding && s.produced >= s.r.output_tokens);
@@ -211,13 +228,17 @@ private:
         double prefilled = 0, active = 0;
         for (sequence& s : running_) {
             if (s.decoding) { ++active; continue; }
-            const int left = s.r.prompt_tokens - s.computed;
+            const bool begins = s.computed == 0;
+            const int from = begins ? known_tokens(s.r) : s.computed;
+            const int left = s.r.prompt_tokens - from;
             const int n = static_cast<int>(std::min<long long>(left, std::max(budget, 0ll)));
             // Without chunking a prompt waits for a step that takes all of it; alone it always
             // runs.
             if (n <= 0 || (!e_.chunked_prefill && n < left && active + prefilled > 0)) continue;
             const int taken = e_.chunked_prefill ? n : left;
-            s.computed += taken;
+            if (begins) note_lookup(s, from);
+            s.computed = from + taken;
+            keep_prompt(s.r, from, s.computed);
             budget -= taken;
             prefilled += taken;
             ++active;
@@ -243,36 +264,37 @@ private:
             waiting_.pop_front();
             // Requests that come while a step ends late have not waited.
             s.when.admitted = std::max(now, s.when.arrived);
-            s.computed = s.cached = std::min(cached_tokens(s.r), s.r.prompt_tokens - 1);
             running_.push_back(std::move(s));
         }
     }
-    int cached_tokens(const request& r) {
-        if (!e_.prefix_cache) return 0;
+    /// Of its prompt, in the cache now. Its last token is computed always, since an answer starts
+    /// there.
+    int known_tokens(const request& r) const {
         int tokens = 0;
-        for (const std::uint64_t b : r.blocks) {
-            if (!cached_.contains(b)) break;
-            tokens += block_tokens;
+        for (const std::uint64_t block : r.blocks) {
+            if (tokens + block_tokens_ >= r.prompt_tokens || !cached_.contains(block)) break;
+            tokens += block_tokens_;
         }
-        counters_.cache_queries += r.prompt_tokens;
-        counters_.cache_hits += tokens;
         return tokens;
     }
-    void remember(const request& r) {
+    void note_lookup(sequence& s, int known) {
+        s.cached = known;
         if (!e_.prefix_cache) return;
-        for (const std::uint64_t b : r.blocks) {
-            if (!cached_.insert(b).second) continue;
-            cached_order_.push_back(b);
-            if (static_cast<double>(cached_order_.size()) * block_tokens > capacity_) {
-                cached_.erase(cached_order_.front());
-                cached_order_.pop_front();
-            }
-        }
+        counters_.cache_queries += s.r.prompt_tokens;
+        counters_.cache_hits += known;
+    }
+    /// As in vLLM, a sequence that begins in the same step finds the blocks, too: all keys and
+    /// values are written before they are read.
+    void keep_prompt(const request& r, int from, int to) {
+        const auto end = std::min(static_cast<std::size_t>(to / block_tokens_), r.blocks.size());
+        for (auto i = static_cast<std::size_t>(from / block_tokens_); i < end; ++i)
+            keep_block(r.blocks[i]);
     }
 
     engine e_;
     generator random_;
     double capacity_;
+    int block_tokens_;
     double reserved_ = 0;
     double step_end_ = 0, held_up_s_ = 0;
     bool stepping_ = false;

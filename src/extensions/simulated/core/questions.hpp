@@ -10,7 +10,6 @@
 #include "core/dialects/table.hpp"
 #include "core/wire/http.hpp"
 #include "extensions/simulated/api.hpp"
-#include "extensions/simulated/core/engine_model.hpp"
 
 #include <algorithm>  // min, max
 #include <charconv>  // from_chars
@@ -141,7 +140,8 @@ struct question {
     maybe<long long> result{};  // of the arithmetic in the prompt
     double rank = 0;            // of its words among all questions, 0 to 1
     std::uint64_t words = 0;    // seed of the answer's words, 0: the request's number
-    vector<std::uint64_t> blocks{};  // of the prompt, for the engine's cache
+    vector<std::uint64_t> hashes{};  // of each prompt token with all before it
+    std::uint64_t last_hash = 0;     // of them, later of the answer's words so far
 };
 
 inline maybe<api_format> api_at(std::string_view path) {
@@ -187,17 +187,28 @@ inline vector<std::string_view> words_of(std::string_view s) {
     }
     return words;
 }
-/// A hash of each word with all before it.
+/// A hash of a word with all before it, of which `before` is one.
+inline std::uint64_t continued_hash(std::uint64_t before, std::string_view word) {
+    fnv1a h;
+    h.add(static_cast<long long>(before));
+    h.add(word.data(), word.size());
+    return mixed(h.value());
+}
 inline vector<std::uint64_t> hashes_of(const vector<std::string_view>& words) {
     vector<std::uint64_t> hashes;
     std::uint64_t hash = 0;
-    for (const std::string_view word : words) {
-        fnv1a h;
-        h.add(static_cast<long long>(hash));
-        h.add(word.data(), word.size());
-        hashes.push_back(hash = mixed(h.value()));
-    }
+    for (const std::string_view word : words)
+        hashes.push_back(hash = continued_hash(hash, word));
     return hashes;
+}
+/// The hash of each whole block: that of its last token.
+inline vector<std::uint64_t> blocks_of(const vector<std::uint64_t>& hashes,
+                                       int block_tokens) {
+    vector<std::uint64_t> blocks;
+    const auto step = static_cast<std::size_t>(block_tokens);
+    for (std::size_t end = step; end <= hashes.size(); end += step)
+        blocks.push_back(hashes[end - 1]);
+    return blocks;
 }
 
 /// The largest number with these names, at the top of the body or at the API's place; -1: none.
@@ -295,14 +306,13 @@ inline question question_of(api_format api, std::string_view path, const picojso
                                  : flag_in(member(body, "stream_options"), "include_usage"));
     const std::string prompt = prompt_of(body);
     const vector<std::string_view> words = words_of(prompt);
-    const vector<std::uint64_t> hashes = hashes_of(words);
+    q.hashes = hashes_of(words);
+    const vector<std::uint64_t>& hashes = q.hashes;
+    if (!hashes.empty()) q.last_hash = hashes.back();
     q.result = result_of(words);
     if (q.result) q.rank = generator(hashes.back(), 98).uniform();
     if (asks_for_greedy(body) && !hashes.empty()) q.words = hashes.back();
     q.prompt_tokens = std::max(1, static_cast<int>(hashes.size()));
-    for (std::size_t end = engine_model::block_tokens; end <= hashes.size();
-         end += engine_model::block_tokens)
-        q.blocks.push_back(hashes[end - 1]);
     int most = asked_count(body, {"max_tokens", "max_completion_tokens", "max_output_tokens",
                                   "max_new_tokens", "n_predict", "num_predict"});
     q.most_tokens = std::max(most, 0);

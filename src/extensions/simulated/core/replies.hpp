@@ -112,14 +112,27 @@ public:
         sample(name + "_total", labels(), v);
         created(name, help, {labels()});
     }
-    void counter(const std::string& name, const char* help, const tallies& t) {
+    struct part {
+        const char* value;  // of the label
+        double v;
+    };
+    void counter(const std::string& name, const char* help, const char* label,
+                 const vector<part>& parts) {
         head(name + "_total", help, "counter");
         vector<std::string> each;
-        for (std::size_t i = 0; i < t.ended.size(); ++i) {
-            each.push_back(labels(printed("finished_reason=\"%s\",", end_reason_names[i])));
-            sample(name + "_total", each.back(), static_cast<double>(t.ended[i]));
+        for (const part& p : parts) {
+            each.push_back(labels(printed("%s=\"%s\",", label, p.value)));
+            sample(name + "_total", each.back(), p.v);
         }
         created(name, help, each);
+    }
+    /// Only the sum and the count: its single bucket has all values.
+    void histogram(const std::string& name, const char* help, double count, double sum) {
+        head(name, help, "histogram");
+        sample(name + "_bucket", labels("le=\"+Inf\","), count);
+        sample(name + "_count", labels(), count);
+        sample(name + "_sum", labels(), sum);
+        created(name, help, {labels()});
     }
     void histogram(const std::string& name, const char* help, const bucket_counts& h) {
         head(name, help, "histogram");
@@ -158,10 +171,16 @@ struct engine_state {
     double cache_usage = 0;
     engine_model::counters totals{};
     long long max_model_len = 0;
+    bool has_steps = true;
+    bool has_prefix_cache = true;
+    long long block_tokens = 16, blocks = 0;  // of its cache
     engine_state() = default;
     engine_state(const engine_model& m)
         : running(m.running()), waiting(m.waiting()), cache_usage(m.cache_usage()),
-          totals(m.totals()), max_model_len(static_cast<long long>(m.settings().max_model_len)) {}
+          totals(m.totals()), max_model_len(static_cast<long long>(m.settings().max_model_len)),
+          has_prefix_cache(m.settings().prefix_cache),
+          block_tokens(static_cast<long long>(m.settings().kv.block_tokens)),
+          blocks(static_cast<long long>(kv_capacity_tokens(m.settings().kv)) / block_tokens) {}
 };
 
 inline std::string vllm_page(const engine_state& m, const tallies& t) {
@@ -183,9 +202,22 @@ inline std::string vllm_page(const engine_state& m, const tallies& t) {
               since(&counters::cache_hits));
     // A running sequence has its memory until its end.
     w.counter("vllm:num_preemptions", "Requests that were put out of the batch.", 0.0);
+    const double cached = since(&counters::cached_tokens);
     w.counter("vllm:prompt_tokens", "Prompt tokens processed.", since(&counters::prompt_tokens));
+    w.counter("vllm:prompt_tokens_by_source", "Prompt tokens, by where they came from.", "source",
+              {{"local_compute", since(&counters::prompt_tokens) - cached},
+               {"local_cache_hit", cached},
+               {"external_kv_transfer", 0}});
+    w.counter("vllm:prompt_tokens_cached", "Prompt tokens from a cache.", cached);
     w.counter("vllm:generation_tokens", "Tokens generated.", since(&counters::generated_tokens));
-    w.counter("vllm:request_success", "Requests that ended, by why they did.", t);
+    vector<metrics_writer::part> ended;
+    for (std::size_t i = 0; i < t.ended.size(); ++i)
+        ended.push_back({end_reason_names[i], static_cast<double>(t.ended[i])});
+    w.counter("vllm:request_success", "Requests that ended, by why they did.", "finished_reason",
+              ended);
+    if (m.has_steps)
+        w.histogram("vllm:iteration_tokens_total", "Tokens of a step, its finished prompts' too.",
+                    since(&counters::token_steps), since(&counters::step_tokens));
     w.histogram("vllm:time_to_first_token_seconds", "From arrival to the first token.",
                 t.first_token);
     w.histogram("vllm:inter_token_latency_seconds", "From tokens to the next ones.", t.gap);
@@ -195,6 +227,10 @@ inline std::string vllm_page(const engine_state& m, const tallies& t) {
                 t.prefill);
     w.histogram("vllm:request_decode_time_seconds", "From the first token to the last one.",
                 t.decode);
+    w.gauge("vllm:cache_config_info", "The KV cache.", 1,
+            printed("{block_size=\"%lld\",enable_prefix_caching=\"%s\",engine=\"0\","
+                    "num_gpu_blocks=\"%lld\"}",
+                    m.block_tokens, m.has_prefix_cache ? "True" : "False", m.blocks));
     return w.page();
 }
 
