@@ -688,7 +688,7 @@ inline void semantics_cases(table& t) {
           choices(choice(0, R"({"content":"a"})")) + choices(choice(0, "{}", "stop")) +
               choices(choice(1, "{}", "abort")) + done(),
           "finish reason \"abort\"", 1, 1, "abort");
-    for (const char* reason : {"abort", "error", "cancelled", "timeout",
+    for (const char* reason : {"abort", "aborted_by_scheduler", "error", "cancelled", "timeout",
                                "insufficient_system_resource", "preempt"})
         fails("server", ("finish reason " + std::string(reason)).c_str(),
               two + finish(reason) + done(), "finish reason \"", 2, 2, reason);

@@ -334,20 +334,6 @@ TEST_CASE("without usage a metric by prompt length has no value") {
     CHECK(value_of(mean(tpot), d) == about(0.010));
 }
 
-TEST_CASE("the last usage counts and is never added to earlier ones") {
-    const record r = repeat_of({request(0)
-                                    .content(1)
-                                    .usage(1, 5, 1)
-                                    .content(2)
-                                    .usage(2, 5, 2)
-                                    .finish(3)
-                                    .usage(3, 5, 3)
-                                    .done(4)})
-                         .records[0];
-    CHECK(r.output_tokens == 3);
-    CHECK(r.prompt_tokens == 5);
-}
-
 TEST_CASE("what follows the terminal event does not count") {
     const repeat_data d = repeat_of(
         {request(0).content(1).finish(2).done(3).content(50).usage(60, 1, 99).body_end(70)});
@@ -362,64 +348,6 @@ TEST_CASE("the end of the body ends a request that said why it finished") {
     CHECK(r.status == request_status::ok);
     CHECK(r.end_ns == at_ms(9));
     CHECK(str(r.finish_reason) == "length");
-}
-
-TEST_CASE("a terminal event without a finish reason is complete") {
-    CHECK(repeat_of({request(0).content(1).done(2)}).records[0].status == request_status::ok);
-}
-
-TEST_CASE("a body that ends with neither finish reason nor terminal event is truncated") {
-    const record some = repeat_of({request(0).content(1).content(2).body_end(9)}).records[0];
-    CHECK(some.status == request_status::truncated);
-    CHECK(some.end_ns == at_ms(9));
-    CHECK(some.events == 2);
-    CHECK(str(some.error) == "the answer ended without a finish reason or [DONE]");
-    const record none = repeat_of({request(0).body_end(9)}).records[0];
-    CHECK(none.status == request_status::truncated);
-    CHECK(str(none.error) == "the answer ended before any content");
-}
-
-TEST_CASE("complete without one generated piece is empty") {
-    CHECK(repeat_of({request(0).done(5)}).records[0].status == request_status::empty);
-    CHECK(repeat_of({request(0).finish(4).body_end(5)}).records[0].status == request_status::empty);
-    const record r =
-        repeat_of({request(0).says(1, role_event).finish(2).usage(3, 10, 0).done(4)}).records[0];
-    CHECK(r.status == request_status::empty);
-    CHECK(r.first_token_ns == 0);
-    CHECK(r.first_event_tokens == 0);
-    CHECK(r.end_ns == at_ms(4));
-}
-
-TEST_CASE("an error told inside the stream is the server's") {
-    const record r =
-        repeat_of(
-            {request(0).content(1).says(2, R"({"error":{"message":"out of memory"}})").done(3)})
-            .records[0];
-    CHECK(r.status == request_status::server);
-    CHECK(str(r.error) == "out of memory");
-    CHECK(r.end_ns == at_ms(2));
-}
-
-TEST_CASE("a finish reason that says abort or error is the server's") {
-    for (const std::string reason : {"abort", "aborted_by_scheduler", "error"}) {
-        CAPTURE(reason);
-        CHECK(repeat_of({request(0).content(1).finish(2, reason).done(3)}).records[0].status ==
-              request_status::server);
-        CHECK(repeat_of({request(0).content(1).finish(2, reason).body_end(3)}).records[0].status ==
-              request_status::server);
-    }
-    for (const std::string reason :
-         {"stop", "length", "tool_calls", "content_filter", "eos_token"}) {
-        CAPTURE(reason);
-        CHECK(repeat_of({request(0).content(1).finish(2, reason).done(3)}).records[0].status ==
-              request_status::ok);
-    }
-}
-
-TEST_CASE("an event that is not a JSON object breaks the protocol") {
-    const record r =
-        repeat_of({request(0).content(1).says(2, "{\"choices\":[").done(3)}).records[0];
-    CHECK(r.status == request_status::protocol);
 }
 
 TEST_CASE("the first failure is the one that is told") {
