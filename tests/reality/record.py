@@ -2,11 +2,12 @@
 """Keeps what a server says, byte for byte, as the tests replay it.
 
 One file for each question: the status line, the headers and the body as they came from the socket.
-A page of metrics keeps the families of the server's own, without buckets; its first line says so.
+A page of metrics keeps the families of the server's own, and of them what is read; its first line says so.
 """
 import argparse
 import json
 import pathlib
+import re
 import socket
 import urllib.parse
 
@@ -80,12 +81,20 @@ def page_of(at, path):
             parts.append(rest[:n])
             body = rest[n + 2:] if n else b""
         body = b"".join(parts)
-    kept = []
-    for line in body.decode().splitlines():
-        name = line.split()[2] if line.startswith("# ") and len(line.split()) > 2 else line
-        if not name.startswith(NOISE) and "_bucket{" not in name and "_created" not in name:
-            kept.append(line)
-    note = "# Its own families, without buckets and times of creation.\n"
+    kept, seen = [], set()
+    for line in filter(None, body.decode().splitlines()):
+        is_sample = not line.startswith("#")
+        name = line if is_sample or len(line.split()) < 3 else line.split()[2]
+        if name.startswith(NOISE) or "_bucket{" in name or "_created" in name or "# HELP" in line:
+            continue
+        if is_sample:
+            name = re.split("[ {]", line)[0]
+            if name in seen and re.search(r" [0.]+$", line):
+                continue
+            seen.add(name)
+        kept.append(line)
+    note = ("# Its own families, without buckets, help, times of creation "
+            "and further zeros of a name.\n")
     return (note + "\n".join(kept) + "\n").encode()
 
 

@@ -19,49 +19,30 @@ struct answered {
     int prompt_tokens, output_tokens, events;
     const char* finish_reason;
 };
-/// Answers of as many tokens as were asked for.
+/// Answers of as many tokens as were asked for. Of some streams the middle was left out: events that
+/// are like those around them.
 const answered answers[] = {
-    {"bentoml-1.4.40/openai_chat.stream.http", openai_chat, 3, 8, 8, "length"},
-    {"bentoml-1.4.40/openai_chat.whole.http", openai_chat, 3, 8, 1, "length"},
-    {"bentoml-1.4.40/openai_completions.stream.http", openai_completions, 3, 8, 8, "length"},
-    {"bentoml-1.4.40/openai_completions.whole.http", openai_completions, 3, 8, 1, "length"},
     {"bentoml-1.4.40/plain_text.stream.http", plain_text, 0, 8, 8, ""},
     // Its last event but those of usage and the end has a role again, and no content.
-    {"dynamo-1.4.2/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
+    {"dynamo-1.4.2/openai_chat.stream.http", openai_chat, 18, 8, 4, "length"},
     {"dynamo-1.4.2/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
-    {"dynamo-1.4.2/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
-    {"dynamo-1.4.2/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
-    {"dynamo-sglang-1.4.2/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
-    {"dynamo-sglang-1.4.2/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
-    {"dynamo-sglang-1.4.2/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
-    {"dynamo-sglang-1.4.2/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
-    {"dynamo-trtllm-1.4.2/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
-    {"dynamo-trtllm-1.4.2/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
-    {"dynamo-trtllm-1.4.2/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
-    {"dynamo-trtllm-1.4.2/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
     // 12 characters, which are not those of what is asked here.
     {"infinity-0.0.78/openai_embeddings.whole.http", api_format::openai_embeddings, 12, 0, 1, "stop"},
     // 13 characters, which are: no count of tokens.
     {"infinity-0.0.78/rerank.whole.http", api_format::rerank, 0, 0, 1, "stop"},
     // Its event of usage has a choice that says nothing.
-    {"litellm-1.106.2/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
+    {"litellm-1.106.2/openai_chat.stream.http", openai_chat, 18, 8, 4, "length"},
     {"litellm-1.106.2/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
-    {"litellm-1.106.2/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
-    {"litellm-1.106.2/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
     // Asked for 8 tokens, it asks the server behind it for 16, the least that /v1/responses takes,
     // and calls their end one of the turn. Its first event has no count, its last one has.
-    {"litellm-1.106.2/anthropic.stream.http", anthropic, 18, 16, 16, "stop"},
+    {"litellm-1.106.2/anthropic.stream.http", anthropic, 18, 16, 3, "stop"},
     {"litellm-1.106.2/anthropic.whole.http", anthropic, 18, 16, 1, "stop"},
     // The role stands in each of its events.
-    {"lmdeploy-0.18.0/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
+    {"lmdeploy-0.18.0/openai_chat.stream.http", openai_chat, 18, 8, 3, "length"},
     {"lmdeploy-0.18.0/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
-    {"lmdeploy-0.18.0/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
-    {"lmdeploy-0.18.0/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
     // Without a count in its streams.
-    {"llama-cpp-python-0.3.36/openai_chat.stream.http", openai_chat, 0, 8, 8, "length"},
+    {"llama-cpp-python-0.3.36/openai_chat.stream.http", openai_chat, 0, 4, 4, "length"},
     {"llama-cpp-python-0.3.36/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
-    {"llama-cpp-python-0.3.36/openai_completions.stream.http", openai_completions, 0, 8, 8, "length"},
-    {"llama-cpp-python-0.3.36/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
     // Its role has null for a content, and comes in one chunk with the first token.
     {"llama-server-11434/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
     {"llama-server-11434/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
@@ -71,21 +52,18 @@ const answered answers[] = {
     {"llama-server-11434/llama_cpp.whole.http", llama_cpp, 4, 8, 1, "length"},
     {"llama-server-11434/openai_embeddings.whole.http", api_format::openai_embeddings, 4, 0, 1, "stop"},
     {"llama-server-11434/rerank.whole.http", api_format::rerank, 9, 0, 1, "stop"},
-    {"max-26.7.0/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
+    {"max-26.7.0/openai_chat.stream.http", openai_chat, 18, 8, 4, "length"},
     {"max-26.7.0/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
-    {"max-26.7.0/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
-    {"max-26.7.0/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
-    {"mlc-llm-0.26.dev0/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
+    {"mlc-llm-0.26.dev0/openai_chat.stream.http", openai_chat, 18, 8, 4, "length"},
     {"mlc-llm-0.26.dev0/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
     // Asked for 8 tokens that no end token ends: it takes ignore_eos in debug_config alone. The end
     // token is in its usage, and has an event without text.
     {"mlc-llm-0.26.dev0/openai_completions.stream.http", openai_completions, 4, 4, 3, "stop"},
     {"mlc-llm-0.26.dev0/openai_completions.whole.http", openai_completions, 4, 4, 1, "stop"},
-    {"mlc-llm-0.26.dev0/wrong_model.http", openai_chat, 18, 8, 8, "length"},  // it answers by any name
     // Usage in the last event of a chat; none in a stream of completions.
-    {"mistralrs-0.8.1/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
+    {"mistralrs-0.8.1/openai_chat.stream.http", openai_chat, 18, 8, 4, "length"},
     {"mistralrs-0.8.1/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
-    {"mistralrs-0.8.1/openai_completions.stream.http", openai_completions, 0, 8, 8, "length"},
+    {"mistralrs-0.8.1/openai_completions.stream.http", openai_completions, 0, 4, 4, "length"},
     {"mistralrs-0.8.1/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
     {"ollama-0.17.4/ollama.stream.http", ollama, 18, 8, 8, "length"},
     {"ollama-0.17.4/ollama.whole.http", ollama, 18, 8, 1, "length"},
@@ -99,26 +77,12 @@ const answered answers[] = {
     // Events that were 50 ms apart come in one chunk.
     {"ray-serve-2.60.0/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
     {"ray-serve-2.60.0/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
-    {"ray-serve-2.60.0/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
-    {"ray-serve-2.60.0/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
-    // Routers: what llama-server said.
-    {"sglang-router-0.3.2/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
-    {"sglang-router-0.3.2/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
-    {"sglang-router-0.3.2/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
-    {"sglang-router-0.3.2/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
     // It was busy: two tokens came in one event.
     {"sglang-0.5.23/openai_chat.stream.http", openai_chat, 18, 8, 7, "length"},
     {"sglang-0.5.23/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
-    {"sglang-0.5.23/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
-    {"sglang-0.5.23/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
-    {"sglang-0.5.23/wrong_model.http", openai_chat, 18, 8, 8, "length"},  // it answers by any name
     // Each event has all of the text so far.
     {"sglang-0.5.23/sglang.stream.http", sglang, 4, 8, 8, "length"},
     {"sglang-0.5.23/sglang.whole.http", sglang, 4, 8, 1, "length"},
-    {"smg-1.13.0/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
-    {"smg-1.13.0/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
-    {"smg-1.13.0/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
-    {"smg-1.13.0/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
     {"tei-1.9.3/openai_embeddings.whole.http", api_format::openai_embeddings, 4, 0, 1, "stop"},
     // What it tells of a prompt's tokens is not in an answer in one piece, but for its headers.
     {"tgi-3.3.7/tgi.stream.http", tgi, 4, 8, 8, "length"},
@@ -128,16 +92,12 @@ const answered answers[] = {
     {"tgi-3.3.7/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
     {"tgi-3.3.7/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
     // No [DONE], but for a reason and usage in the last event.
-    {"transformers-5.24.0/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
+    {"transformers-5.24.0/openai_chat.stream.http", openai_chat, 18, 8, 4, "length"},
     {"transformers-5.24.0/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
     {"transformers-5.24.0/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
     {"transformers-5.24.0/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
     // Nothing but the pieces: neither a reason nor an end of its own.
-    {"triton-2.51/triton.stream.http", triton, 0, 8, 8, ""},
-    {"vllm-router-0.1.17/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
-    {"vllm-router-0.1.17/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
-    {"vllm-router-0.1.17/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
-    {"vllm-router-0.1.17/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
+    {"triton-2.51/triton.stream.http", triton, 0, 4, 4, ""},
     {"vllm-0.33.0/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
     {"vllm-0.33.0/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
     {"vllm-0.33.0/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
@@ -154,20 +114,16 @@ struct refused {
 };
 const refused refusals[] = {
     {"bentoml-1.4.40/wrong_model.http", openai_chat, 404, "`no-such-model` does not exist"},
-    {"bentoml-1.4.40/wrong_key.http", openai_chat, 401, "Incorrect API key provided"},
-    {"bentoml-1.4.40/overflow.http", openai_chat, 400, "are more than 2048"},
     {"bentoml-1.4.40/bad_json.http", openai_chat, 400, "JSONDecodeError"},
     {"bentoml-1.4.39/plain_error_early.http", plain_text, 500, "check the server log"},
     {"bentoml-1.4.39/plain_overload.http", plain_text, 429, "Too many requests"},
     {"dynamo-1.4.2/wrong_model.http", openai_chat, 404, "HTTP 404: Model not found"},
     {"dynamo-1.4.2/overflow.http", openai_chat, 400, "maximum context length is 2048"},
-    {"dynamo-1.4.2/bad_json.http", openai_chat, 400, "EOF while parsing"},
     {"dynamo-1.4.2/no_engine.http", openai_chat, 500, "Failed to generate completions"},
     // Its engine was killed in mid-stream: an error, and behind it [DONE].
     {"dynamo-1.4.2/engine_killed.http", openai_chat, 200, "Internal server error"},
     {"infinity-0.0.78/wrong_model.http", api_format::openai_embeddings, 400, "Engine for model name"},
     {"infinity-0.0.78/wrong_key.http", api_format::openai_embeddings, 401, "HTTP 401: Unauthorized"},
-    {"infinity-0.0.78/bad_json.http", api_format::openai_embeddings, 422, "JSON decode error"},
     {"litellm-1.106.2/wrong_model.http", openai_chat, 400, "Invalid model name"},
     {"litellm-1.106.2/overflow.http", openai_chat, 400,
      "exceeds the available context size"},
@@ -178,29 +134,21 @@ const refused refusals[] = {
     {"litellm-1.106.2/messages_wrong_model.http", anthropic, 400, "Invalid model name"},
     // A prompt that is too long ends its stream before anything of it is there.
     {"llama-cpp-python-0.3.36/overflow.http", openai_chat, 200, "the answer ended before any content"},
-    {"llama-cpp-python-0.3.36/wrong_key.http", openai_chat, 401, "HTTP 401: Invalid API key"},
     {"llama-cpp-python-0.3.36/bad_json.http", openai_chat, 500, "HTTP 500: Internal Server Error"},
     {"llama-server-11434/wrong_key.http", openai_chat, 401, "Invalid API Key"},
     {"llama-server-11434/overflow.http", openai_chat, 400, "exceeds the available context size"},
     {"llama-server-11434/bad_json.http", openai_chat, 400, "unexpected end of input"},
     {"lmdeploy-0.18.0/wrong_model.http", openai_chat, 404, "'no-such-model' does not exist"},
     {"lmdeploy-0.18.0/wrong_key.http", openai_chat, 401, "HTTP 401: Unauthorized."},
-    {"lmdeploy-0.18.0/overflow.http", openai_chat, 400, "the model context length (2048)"},
     {"lmdeploy-0.18.0/bad_json.http", openai_chat, 400, "JSON decode error"},
     // Its engine failed in mid-stream: an error, and behind it [DONE].
     {"lmdeploy-0.18.0/engine_error.http", openai_chat, 200, "An internal server error occurred."},
     {"max-26.7.0/wrong_model.http", openai_chat, 400, "HTTP 400: Value error."},
-    {"max-26.7.0/overflow.http", openai_chat, 400, "the configured maximum context length of 2048"},
-    {"max-26.7.0/bad_json.http", openai_chat, 400, "Missing JSON."},
     {"mistralrs-0.8.1/wrong_model.http", openai_chat, 500,
      "HTTP 500: Requested model 'no-such-model' is not available"},
-    {"mistralrs-0.8.1/bad_json.http", openai_chat, 400, "HTTP 400: Failed to parse the request body"},
     // Its refusals are a string of JSON, with the object in it.
     {"mlc-llm-0.26.dev0/overflow.http", openai_chat, 400,
      "HTTP 400: Request prompt has 6159 tokens in total"},
-    {"mlc-llm-0.26.dev0/wrong_key.http", openai_chat, 401, "HTTP 401: Invalid API Key"},
-    {"mlc-llm-0.26.dev0/bad_json.http", openai_chat, 422, "JSON decode error"},
-    {"mlc-llm-0.26.dev0/same_user.http", openai_chat, 500, "HTTP 500: Internal Server Error"},
     // Its engine gave the request up: a reason of its own, usage of 0 and [DONE], or no end at all.
     {"mlc-llm-0.26.dev0/given_up_completions.http", openai_completions, 200, "finish reason \"preempt\""},
     {"mlc-llm-0.26.dev0/given_up_chat.http", openai_chat, 200, "without a finish reason or [DONE]"},
@@ -209,24 +157,13 @@ const refused refusals[] = {
     // Its front end says so itself; what its engine says is told in an error object.
     {"ray-serve-2.60.0/wrong_model.http", openai_chat, 404, "Could not find base model with ID"},
     {"ray-serve-2.60.0/overflow.http", openai_chat, 400, "maximum context length is 2048"},
-    {"ray-serve-2.60.0/bad_json.http", openai_chat, 400, "JSON decode error"},
-    // Routers whose worker was killed in mid-stream, and then is away.
+    // A router whose worker was killed in mid-stream, and then is away.
     {"sglang-router-0.3.2/worker_killed.http", openai_chat, 200, "without a finish reason or [DONE]"},
     {"sglang-router-0.3.2/no_worker.http", openai_chat, 500, "error sending request for url"},
-    {"sglang-router-0.3.2/overflow.http", openai_chat, 400, "exceeds the available context size"},
-    {"sglang-router-0.3.2/bad_json.http", openai_chat, 400, "JSON syntax error"},
-    {"sglang-0.5.23/wrong_key.http", openai_chat, 401, "Unauthorized"},
-    {"sglang-0.5.23/overflow.http", openai_chat, 400, "longer than the model's context length"},
     {"sglang-0.5.23/bad_json.http", openai_chat, 400, "JSON decode error"},
     // Its own API tells it in the stream: an error, and behind it [DONE].
     {"sglang-0.5.23/sglang_overflow.http", sglang, 200, "longer than the model's context length"},
-    {"smg-1.13.0/wrong_model.http", openai_chat, 404,
-     "No worker available for model 'no-such-model'"},
-    {"smg-1.13.0/overflow.http", openai_chat, 400, "exceeds the available context size"},
-    {"smg-1.13.0/bad_json.http", openai_chat, 400, "JSON syntax error"},
     {"smg-1.13.0/no_worker.http", openai_chat, 404, "No worker available for model 'tiny'"},
-    {"tei-1.9.3/wrong_key.http", api_format::openai_embeddings, 401, "HTTP 401"},
-    {"tei-1.9.3/bad_json.http", api_format::openai_embeddings, 400, "Failed to parse the request body as JSON"},
     {"tei-1.9.3/overflow.http", api_format::openai_embeddings, 422, "must have less than 2048 tokens"},
     {"tei-1.9.3/overloaded.http", api_format::openai_embeddings, 429, "HTTP 429: Model is overloaded"},
     // Its /rerank takes another form.
@@ -237,7 +174,6 @@ const refused refusals[] = {
     {"tgi-3.3.7/overflow.http", tgi, 200, "`inputs` tokens + `max_new_tokens` must be <= 2048"},
     {"tgi-3.3.7/overflow.whole.http", tgi, 422, "`max_new_tokens` must be <= 2048"},
     {"tgi-3.3.7/openai_chat_overflow.http", openai_chat, 200, "must be <= 2048"},
-    {"tgi-3.3.7/overloaded.http", tgi, 200, "Model is overloaded"},
     {"tgi-3.3.7/overloaded.whole.http", tgi, 429, "HTTP 429: Model is overloaded"},
     // Its engine failed in mid-stream: an error, and behind that of a chat [DONE].
     {"tgi-3.3.7/engine_error.http", tgi, 200, "Request failed during generation"},
@@ -251,12 +187,8 @@ const refused refusals[] = {
     {"triton-2.51/wrong_model.http", triton, 404, "HTTP 404: Request for unknown model"},
     {"triton-2.51/bad_json.http", triton, 500, "HTTP 500: failed to parse the request JSON"},
     {"triton-2.51/overflow.http", triton, 400, "HTTP 400: Traceback (most recent call last)"},
-    {"vllm-router-0.1.17/worker_killed.http", openai_chat, 200, "without a finish reason or [DONE]"},
     {"vllm-router-0.1.17/no_worker.http", openai_chat, 500, "Request failed: error sending request"},
-    {"vllm-router-0.1.17/overflow.http", openai_chat, 400, "exceeds the available context size"},
-    {"vllm-router-0.1.17/bad_json.http", openai_chat, 400, "JSON"},
     {"vllm-0.33.0/wrong_model.http", openai_chat, 404, "`no-such-model` does not exist"},
-    {"vllm-0.33.0/overflow.http", openai_chat, 400, "maximum context length is 2048"},
     {"vllm-0.33.0/bad_json.http", openai_chat, 400, "JSON decode error"},
     {"vllm-0.33.0/wrong_key.http", openai_chat, 401, "HTTP 401: Unauthorized"},
 };
