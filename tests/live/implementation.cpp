@@ -80,8 +80,6 @@ std::string refusal_to_plan(const llmbench::scenario& s) {
 }
 int free_port() { return llmbench::detail::free_port(); }
 
-std::string bring_up_and_end(const llmbench::process& p) { return refusal_to_bring_up(p); }
-
 std::vector<llmbench::record>
 records_over(const std::vector<std::pair<std::string, int>>& addresses,
              const llmbench::scenario& s) {

@@ -120,23 +120,6 @@ TEST_CASE("a server behind TLS 1.2 or 1.3 is measured like any other") {
     }
 }
 
-TEST_CASE("connections after the first go on with its session") {
-    for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
-        CAPTURE(version);
-        const scripted::server server({scripted::closing()});
-        const tls::front front(server.port(), {{.who = &known().good, .version = version}});
-        scenario s = asking(trusted(front.url()), 5);
-        s.repeats = 2;
-        const result r = run(s);
-        all_ok(r);
-        const self_check_t& c = r.self_check();
-        // Each repeat starts afresh, or the first would differ from the others.
-        CHECK(c.connections_opened >= 8);
-        CHECK(front.full() >= 2);
-        CHECK(front.resumed() >= 6);
-    }
-}
-
 // The last one, for every later test would write its long prompt into the reports again.
 TEST_CASE("long requests and long answers pass through TLS whole") {
     const scripted::server server({scripted::healthy(2000)});

@@ -74,9 +74,6 @@ std::string accepted_key_of(const std::string& key);
 /// Why a scenario is refused once its files were read, or "".
 std::string refusal_to_plan(const llmbench::scenario& s);
 
-/// Starts the process, waits until it is ready, ends it. What was wrong, or "".
-std::string bring_up_and_end(const llmbench::process& p);
-
 /// As long as it lives, the program has no room for more gaps to be kept one by one.
 class gaps_used_up {
 public:
