@@ -6,6 +6,7 @@
 #include "llmbench_compare.hpp"
 #include "llmbench_history.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -83,6 +84,13 @@ std::string told(const std::string& of, const std::string& report) {
         out += (out.empty() ? of + "  " : "    ") + line.substr(line.find_first_not_of(' ')) + "\n";
     }
     return out;
+}
+
+/// The same in a few words, as most days are alike.
+std::string brief_of(const std::string& said) {
+    const std::size_t value = said.find("measured ") + 9;
+    return said.substr(0, said.find(' ', said.find("  ") + 2)) + "  " +
+           said.substr(value, std::min(said.find(" (", value), said.find(',', value)) - value);
 }
 
 /// The history's folder as a day finds it: the program's own lines, each of its own date.
@@ -169,6 +177,13 @@ TEST_CASE("one day of a server" * doctest::skip()) {
     gate(s);
 }
 
+/// Around what happens, and seldom besides.
+bool is_told_whole(int number) {
+    for (const int about : {1, 14, 20, 27, 32, 39, 49})
+        if (number == about || number == about + 1) return true;
+    return number == 0 || number == 51 || number == 59;
+}
+
 TEST_CASE("60 days of a server whose runs are added by its gates") {
     life of;
     std::string out;
@@ -182,8 +197,10 @@ TEST_CASE("60 days of a server whose runs are added by its gates") {
         const std::string branch = of.said(n, usual * day{i + 100}.weather(), false);
         of.end();
         REQUIRE(of.runs() == static_cast<std::size_t>(i) + 1);
-        out += "day " + std::to_string(i) + "\n" +
-               of.by_number(told("main", main) + told("branch", branch));
+        const std::string of_main = told("main", main), of_branch = told("branch", branch);
+        out += "day " + std::to_string(i);
+        out += is_told_whole(i) ? "\n" + of.by_number(of_main + of_branch)
+                                : "  " + brief_of(of_main) + "  " + brief_of(of_branch) + "\n";
     }
     golden::check("days.txt", out);
 }

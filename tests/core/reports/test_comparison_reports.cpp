@@ -21,8 +21,11 @@ TEST_CASE("what reports of several settings look like") {
     golden::check("comparison.txt",
                   comparison_text(sample_comparison()) + comparison_text(cut_comparison()));
     golden::check("comparison.md", summary_md({}, {&both}));
+    comparison_report brief = sample_comparison();
+    brief.found.statistics.resize(2);
+    comparisons_and_curves fewer({brief, cut_comparison()});
     golden::check("comparison.json",
-                  golden::rounded(result_json({}, quiet_machine(), {}, 0, {&both})));
+                  golden::rounded(result_json({}, quiet_machine(), {}, 0, {&fewer})));
     golden::check("comparison-explained.txt", comparison_explained(sample_comparison().found));
 }
 

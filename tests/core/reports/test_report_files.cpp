@@ -53,13 +53,16 @@ void report_itself(repeat_data& d) {
     }
 }
 
-/// Every verdict there is, odd names, a miss that is only noted, a refusal, a gate that was skipped.
+/// Every verdict there is, odd names, a miss that is only noted, what a server tells of itself, a
+/// refusal, a gate that was skipped.
 test_gates many_gates() {
     test_gates gates;
     gates.push_back(placed_gate("chat stays interactive", {mean(ttft) <= 100_ms}));
     gates.push_back(placed_gate("100 %, <fast> & \"cheap\": |all|",
                                 {mean(ttft) <= 100_ms, mean(tpot) <= 9_ms, mean(e2e) <= 190_ms,
-                                 advisory(p50(e2e) <= 50_ms)}));
+                                 advisory(p50(e2e) <= 50_ms), max(queued_requests) <= 8,
+                                 preemptions <= 0, max(server_metric("x{y=\"z\"}")) <= 3}));
+    for (repeat_data& d : gates.back().measured.candidate) report_itself(d);
     gates.push_back(placed_gate("nothing answered", {p50(ttft) <= 1_s}));
     for (repeat_data& d : gates.back().measured.candidate)
         for (record& r : d.records) {
@@ -88,11 +91,6 @@ test_gates many_gates() {
     gates.back().what.name = "unsound";
     gates.push_back(refused_gate("no server at LLMBENCH_URL", gate_outcome::skipped));
     gates.back().what.name = "without a server";
-    gates.push_back(placed_gate("a server that tells of itself",
-                                {max(queued_requests) <= 8, preemptions <= 0,
-                                 max(server_metric("x{y=\"z\"}")) <= 3}));
-    for (repeat_data& d : gates.back().measured.candidate) report_itself(d);
-    judge(gates.back());
     return gates;
 }
 
@@ -118,20 +116,20 @@ progress_facts middle_of_a_gate() {
 
 TEST_CASE("what reports look like") {
     const test_gates gates = many_gates();
-    std::string plain, styled_text;
-    for (const test_gate& g : gates) {
-        plain += console_text(g);
-        styled_text += console_text(g, {true, true});
-    }
+    std::string plain;
+    for (const test_gate& g : gates) plain += console_text(g);
     golden::check("console.txt", plain + closing_text(gates) +
                                      last_line(gates, "llmbench-report", quiet_machine()));
-    golden::check("console-styled.txt", styled_text + closing_text(gates, {true, true}));
+    golden::check("console-styled.txt",
+                  console_text(gates[1], {true, true}) + closing_text(gates, {true, true}));
     golden::check("summary.md", summary_md(gates));
     golden::check("junit.xml", golden::rounded(junit_xml(gates)));
     golden::check("annotations.txt", github_annotations(gates, ""));
-    golden::check("metrics.txt", golden::rounded(open_metrics(gates)));
+    // A gate of each kind: what the others have is the same fields with other values.
+    const test_gates kinds = {gates[1], gates[4], gates[5]};
+    golden::check("metrics.txt", golden::rounded(open_metrics({gates[1], gates[2], gates[4], gates[5]})));
     golden::check("result.json",
-                  golden::rounded(result_json(gates, quiet_machine(), {{0, 10, 30}, "00ff"}, 1)));
+                  golden::rounded(result_json(kinds, quiet_machine(), {{0, 10, 30}, "00ff"}, 1)));
 }
 
 TEST_CASE("Jenkins finds no dot in a class at which it would split a gate's name") {
@@ -149,12 +147,12 @@ TEST_CASE("a result is read back as it was written") {
     const past_result run = read_past_result(json, "x");
     CHECK(str(run.commit) == quiet_machine().commit);
     CHECK(str(run.started_at) == "2026-01-02T03:04:05Z");
-    REQUIRE(run.gates.size() == 7);
+    REQUIRE(run.gates.size() == 6);
     const past_gate& g = run.gates[1];
     CHECK(str(g.name) == many_gates()[1].what.name);
     CHECK(str(g.outcome) == "failed");
     CHECK(str(g.model) == "tiny");
-    REQUIRE(g.slos.size() == 5);
+    REQUIRE(g.slos.size() == 8);
     CHECK(str(g.slos[1].slo) == "mean(tpot) <= 9 ms");
     CHECK(g.slos[1].outcome == verdict::fail);
     CHECK(g.slos[1].at_most);
