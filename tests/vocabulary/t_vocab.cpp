@@ -13,9 +13,11 @@
 #include "llmbench.hpp"
 #include "llmbench_faults.hpp"
 #include "llmbench_answers.hpp"
-#include "llmbench_embeddings.hpp"
+#include "llmbench_capacity.hpp"
 #include "llmbench_compare.hpp"
+#include "llmbench_embeddings.hpp"
 #include "llmbench_history.hpp"
+#include "llmbench_machines.hpp"
 #include "llmbench_simulated.hpp"
 #include "llmbench_websocket.hpp"
 using namespace llmbench;
@@ -171,6 +173,7 @@ TEST_CASE("lengths and loads") {
     vector<string> v{"a", "b"};
     heavy.workload = prompts(v);
     heavy.workload = prompts({"a", string("b")});
+    heavy.workload = mix({{.name = "base", .weight = 70}, {.name = "sql", .weight = 30, .model = "sql-lora"}});
     gate(heavy);
 }
 TEST_CASE("side tasks") {
@@ -291,4 +294,31 @@ TEST_CASE("slos") {
     (void)ttft;
     (void)limits;
     (void)endpoint;  // user's own names
+}
+TEST_CASE("searches, comparisons and shards") {
+    gate({.arrivals = constant(up_to(64_rps)), .slos = {p90(ttft) <= 500_ms, capacity >= 2.5_rps}});
+    const capacity_result c =
+        find_capacity({.workload = conversations{},
+                       .arrivals = closed_loop(up_to(256)).think(2_s),
+                       .slos = {p95(ttft) <= 2_s, p5(decode_speed) >= 20_tps}});
+    CHECK_SLO(c, capacity >= 32_users);
+    INFO(c);
+    CHECK(c.low() <= c.high());
+    CHECK(c.probes() <= 16);
+    MESSAGE(c.line().c_str(), c.explain().c_str(), c.limiting_objective().c_str());
+
+    types::list<setting> settings = {{"a", simulated({.prefill_budget = 512})}, {"b", endpoint{}}, {"c", {}}};
+    settings.push_back({"d", process{.command = "vllm serve m --port {port}"}});
+    const comparison_result d = compare(base, settings);
+    CHECK_SLO(d["a"], p99(itl) <= 60_ms);
+    CHECK_SLO(d.at(1), p99(itl) <= 60_ms);
+    CHECK(d.best(p99(itl)) == "a");
+    CHECK(d.ratio("b", "a", p50(ttft)).high < 1);
+    CHECK(d.difference("b", "a", p50(ttft)) <= 1_ms);
+    CHECK_SLO(d.difference("b", "a"), p50(ttft) <= baseline + 1_ms);
+    for (const types::text& name : d.settings()) MESSAGE(name);
+    MESSAGE(d, d.line().c_str(), d.explain().c_str());
+
+    const result r = judge_shards({"shard-0", "shard-1"}, {p90(ttft) <= 300_ms}, "nightly");
+    CHECK_SLO(r, p50(ttft) <= 300_ms);
 }
