@@ -48,18 +48,6 @@ TEST_CASE("a difference is judged by gates, and again from their files") {
     check_rejudged(r, s.slos);
 }
 
-TEST_CASE("fractions differ by so much at most: errors and goodput in pairs, and from the files") {
-    scenario s = pair_of(10_ms, 10_ms, "fractions of two engines");
-    s.requests = 300;
-    s.slos = {goodput(ttft <= 100_ms) >= baseline - 5_pct, error_rate <= baseline + 2_pct};
-    const result r = gate(s);
-    CHECK(r.verdicts()[0].outcome == verdict::pass);
-    CHECK(r.verdicts()[1].outcome == verdict::pass);
-    CHECK(r.verdicts()[0].counted_in == verdict_unit::pair);
-    CHECK(r.verdicts().size() == 3);  // the guard on errors stays
-    check_rejudged(r, s.slos);
-}
-
 TEST_CASE("fractions are held against a stored run by the counts that it keeps") {
     const scratch files;
     const std::string file = files.file("main.json");
@@ -91,31 +79,4 @@ TEST_CASE("fractions are held against a stored run by the counts that it keeps")
     // As an earlier version wrote it.
     write(file, texts::replaced(written, "\"misses(error_rate)\"", "\"other(error_rate)\""));
     CHECK(holds(refusal_of(s), "it has no counts of error_rate in every repeat, write it again"));
-}
-
-TEST_CASE("runs of main keep an error rate whose difference is limited") {
-    const scratch files;
-    const std::string folder = files.file("nights");
-    const variable where("LLMBENCH_HISTORY_DIR", folder);
-    const variable machine("LLMBENCH_MACHINE", "bench");
-    scenario s = pair_of(10_ms, 10_ms, "errors of a night");
-    s.baseline = history();
-    s.slos = {error_rate <= baseline + 2_pct};
-    {
-        const variable appends("LLMBENCH_HISTORY", "append");
-        gate(s);
-    }
-    exit_code();  // has the run written
-    CHECK(holds(contents_under(folder), "\"error_rate\":["));
-}
-
-TEST_CASE("differences that no gate can have are refused") {
-    scenario s = pair_of(12_ms, 10_ms, "refused");
-    s.slos = {error_rate <= 1.10 * baseline};
-    CHECK(holds(refusal_of(s), "a fraction is judged against a limit of its own"));
-    s.baseline = stored("baselines/none.json");
-    CHECK(holds(refusal_of(s), "a fraction is judged against a limit of its own"));
-    s.baseline = {};
-    s.slos = {mean(tpot) <= baseline + 1_ms};
-    CHECK(holds(refusal_of(s), "the scenario has no baseline"));
 }

@@ -76,21 +76,6 @@ TEST_CASE("a metric of one's own is held against what an earlier run had of it")
     CHECK(outcome_of(run(s), "mean(longest_gap) <= 1.5 * baseline") == verdict::fail);
 }
 
-TEST_CASE("a metric of tokens that the server does not tell is invalid, though one's own") {
-    const scripted::server host([](const scripted::request&) {
-        std::string events = scripted::role();
-        for (int i = 0; i < 8; ++i) events += scripted::chat_chunk(" word");
-        return scripted::answer{
-            scripted::send(scripted::sized_stream(events + scripted::finish() + scripted::done()))};
-    });
-    scenario s = brief(endpoint{.url = host.url()}, "tokens of one's own");
-    s.workload = prompts({"Name a city."});
-    s.slos = {mean(seconds_a_token) <= 1_s};
-    const result r = run(s);
-    CHECK(outcome_of(r, "mean(seconds_a_token) <= 1 s") == verdict::invalid);
-    CHECK(holds(reason_of(r, "mean(seconds_a_token) <= 1 s"), "usage"));
-}
-
 // ---- APIs
 
 namespace {
@@ -151,21 +136,6 @@ TEST_CASE("a server of one's own API is measured as any other, and reports name 
     CHECK(reported_gate("acme").get("target").get("api").to_str() == "acme");
     CHECK(holds(content_of(report_file("report.html")), "acme"));
     check_rejudged(r, s.slos);
-}
-
-TEST_CASE("a stream of one's own API that breaks off has failed") {
-    const scripted::server host([n = 0](const scripted::request&) mutable {
-        const bool is_cut = ++n > 8 && n % 2 == 0;
-        return scripted::answer{scripted::send(
-            is_cut ? scripted::sized_stream(scripted::sse_event(R"({"text":" word"})"))
-                   : acme_answer())};
-    });
-    scenario s = speaking(host, acme, "acme, cut");
-    s.slos = {error_rate <= 5_pct};
-    const result r = run(s);
-    CHECK(outcome_of(r, "error_rate <= 5 %") == verdict::fail);
-    for (const record& x : r.requests())
-        CHECK((x.status == request_status::ok || x.status == request_status::truncated));
 }
 
 TEST_CASE("audio has a first piece and a real-time factor, by an API and a metric of one's own") {

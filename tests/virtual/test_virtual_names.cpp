@@ -1,7 +1,6 @@
-// How gates are called in reports, and how many repeats they take: what a reader sees first.
+// How gates are called in reports: what a reader sees first.
 #include "support/live.hpp"
 
-#include <algorithm>
 #include <string>
 
 using namespace llmbench;
@@ -13,11 +12,6 @@ scenario small_one() {
     s.requests = 20;
     s.repeats = 1;
     return s;
-}
-int repeats_of(const result& r) {
-    int last = -1;
-    for (const record& x : r.requests()) last = std::max(last, x.repeat);
-    return last + 1;
 }
 }  // namespace
 
@@ -34,15 +28,4 @@ TEST_CASE("gates are named after their subcases") {
         own.name = "its own";
         CHECK(run(own).name() == "its own");
     }
-}
-
-TEST_CASE("an advisory objective costs no repeats, unless some are asked for") {
-    scenario s = quick_scenario();
-    s.slos = {mean(tpot) <= 1_s, advisory(error_rate <= 0.01_pct)};  // 240 requests cannot show it
-    const result r = run(s);
-    CHECK(outcome_of(r, "mean(tpot) <= 1 s") == verdict::pass);
-    CHECK(outcome_of(r, "advisory(error_rate <= 0.01 %)") == verdict::inconclusive);
-    CHECK(repeats_of(r) == 2);
-    s.repeats = 3;
-    CHECK(repeats_of(run(s)) == 3);
 }

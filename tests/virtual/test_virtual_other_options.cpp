@@ -20,11 +20,6 @@ scenario asked_two_ways(const engine& e, const char* name) {
     s.workload = prompts({"one", "two", "three"});
     return s;
 }
-std::string many_words() {
-    std::string all;
-    for (int i = 0; i < 400; ++i) all += "rule ";
-    return all;
-}
 }  // namespace
 
 TEST_CASE("twice the tokens take twice the time, as a ratio of one server to itself") {
@@ -69,24 +64,6 @@ TEST_CASE("twice the tokens take twice the time, as a ratio of one server to its
     REQUIRE(in_order.size() >= 8);
     for (std::size_t i = 1; i < in_order.size(); ++i)
         CHECK(in_order[i].first - in_order[i - 1].second >= 200'000'000);
-}
-
-TEST_CASE("a longer system prompt costs time to the first token, and made-up prompts stay as long") {
-    engine e = engine_of(4_ms);
-    e.prefix_cache = false;
-    e.prefill_per_token = time_span::from_seconds(0.0001);  // 40 ms for 400 words
-    scenario s = brief(simulated(e), "system prompt");
-    s.arrivals = closed_loop(1);
-    s.options.system_prompt = many_words().c_str();
-    s.baseline = otherwise{.options = request_options{.system_prompt = "rule"}};
-    s.slos = {p50(ttft) <= 50 * baseline, advisory(p50(ttft) <= 2 * baseline)};
-    const result r = run(s);
-    CHECK(r.verdicts()[0].outcome == verdict::pass);
-    CHECK(r.verdicts()[0].estimate.value > 2);
-    long long mine = 0, theirs = 0;
-    for (const record& q : r.requests())
-        (q.variant == run_variant::baseline ? theirs : mine) += q.prompt_tokens;
-    CHECK(mine > theirs);
 }
 
 TEST_CASE("another model of the server is another arm, whose requests name it") {

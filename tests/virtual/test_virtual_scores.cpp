@@ -65,14 +65,6 @@ TEST_CASE("inputs are counted, answers are timed from end to end, and nothing is
     }
 }
 
-TEST_CASE("a reranker is asked at the path that its URL names") {
-    const logging_server server(reader());
-    scenario s = scoring(server.url() + "/v2/rerank", api_format::rerank, "named path");
-    s.options.documents = 3;
-    s.slos = {p50(e2e) <= 10_s};
-    check_passes(run(s));
-}
-
 TEST_CASE("a prompt is cut into as many inputs as options.documents says") {
     const logging_server server(reader());
     for (const int n : {1, 10, 25, 50}) {
@@ -95,19 +87,4 @@ TEST_CASE("what a reranker cannot be asked is refused before the load") {
     s.target = endpoint{.url = server.url()};
     CHECK(holds(refusal_of(s), "openai_embeddings answers in one piece"));
     CHECK(server.log().empty());
-}
-
-TEST_CASE("twice the documents in twice the prompt take longer, as a ratio with an interval") {
-    engine e = reader();
-    e.decode_step = 0.2_ms;
-    e.prefill_per_token = time_span::from_seconds(0.0002);
-    const logging_server server(e);
-    scenario s = scoring(server.url(), api_format::rerank, "fewer documents");
-    s.arrivals = closed_loop(1);
-    s.baseline = otherwise{.options = request_options{.documents = 4}};
-    s.slos = {p50(e2e) <= 3 * baseline};
-    const result r = run(s);
-    // The same words in other pieces: the simulated reader counts words alone.
-    check_passes(r);
-    CHECK(r.verdicts()[0].estimate.value < 1.5);
 }

@@ -100,16 +100,6 @@ TEST_CASE("a step that fails makes the gate invalid, and where it may it is told
     CHECK(holds(texts::unwrapped(heard.said), "failed (POST /unload_lora_adapter was answered with"));
 }
 
-TEST_CASE("a task that did nothing in a repeat makes it another load, whatever may fail") {
-    side_task late = adapters(500_s);
-    late.may_fail = true;
-    scenario s = beside(late, "late task");
-    s.arrivals = closed_loop(2);
-    const result r = run(s);
-    CHECK(r.verdicts()[0].outcome == verdict::invalid);
-    CHECK(holds(std::string(r.verdicts()[0].reason), "\"adapters\" did nothing in repeat 1"));
-}
-
 TEST_CASE("a step under way delays the next one, and neither the load nor the clock waits for it") {
     std::vector<std::string> bodies;
     const variable set("SIDE_KEY", "sk-1234-key");
@@ -146,18 +136,6 @@ TEST_CASE("steps that a slow one held up are left out, and do not follow at once
     REQUIRE(at.size() >= 5);
     for (std::size_t i = 0; i < 5; ++i)  // 3 to 5 s are left out
         CHECK(at[i] == doctest::Approx(std::vector<double>{1, 2, 6.5, 7, 8}[i]).epsilon(0.01));
-}
-
-TEST_CASE("what a server answers a side task with is repeated without its key") {
-    std::vector<std::string> bodies;
-    const variable set("SIDE_KEY", "sk-1234-key");
-    const scripted::server server = answering_posts(bodies, 0, "500 Oops");
-    scenario s = beside({.name = "reload", .every = 1_s, .steps = {post("/reload")}}, "masked step");
-    s.target = endpoint{.url = server.url(), .model = "m", .api_key_env = "SIDE_KEY"};
-    s.workload = prompts({"one"});
-    const result r = run(s);
-    CHECK(holds(std::string(r.verdicts()[0].reason), "was answered with HTTP 500: {\"who\": \"***\"}"));
-    CHECK(report_files_with("sk-1234") == "");
 }
 
 TEST_CASE("posts that are requests to the model are none of somebody else") {

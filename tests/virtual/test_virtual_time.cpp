@@ -67,21 +67,6 @@ TEST_CASE("every report of a gate in virtual time says so") {
     CHECK(holds(report_files_with("time=\"virtual\""), "metrics.txt"));
 }
 
-TEST_CASE("baselines and settings that are simulated are computed with their target") {
-    scenario s = five_minutes("slower", simulated(engine_of(24_ms)));
-    s.duration = 60_s;
-    s.repeats = 0;
-    s.baseline = simulated(engine_of(12_ms));
-    s.slos = {mean(tpot) <= 1.1 * baseline};
-    const result slower = run(s);
-    REQUIRE(slower.verdicts().size() >= 1);
-    CHECK(slower.verdicts()[0].outcome == verdict::fail);
-    CHECK(slower.verdicts()[0].measured == doctest::Approx(2).epsilon(0.05));
-    s.name = "alike";
-    s.baseline = otherwise{.same = true};
-    CHECK(run(s).verdicts()[0].outcome == verdict::pass);
-}
-
 TEST_CASE("a server that fails and goes away does so in virtual time, too") {
     engine e;
     e.faults.stop_after = 30;
