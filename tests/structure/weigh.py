@@ -18,11 +18,11 @@ from pathlib import Path
 # A row that fell is written down at once, so that nothing takes its place. One that has to grow says why in its commit.
 WEIGHTS = {
     "reach of effects/load/connection.hpp": 9687,
-    "reach of effects/targets/live_target.hpp": 14286,
-    "lines in functions of two modes or more": 4939,
-    "lines in functions of four modes or more": 787,
-    "lines that name a hook": 125,
-    "parts that name a hook": 34,
+    "reach of effects/targets/live_target.hpp": 14288,
+    "lines in functions of two modes or more": 4922,
+    "lines in functions of four modes or more": 781,
+    "lines that name a hook": 119,
+    "parts that name a hook": 33,
 }
 MODES = {
     "live baseline": r"\bpaired|\bpairs?\b|in_pairs|baseline(?!_file)|variant",

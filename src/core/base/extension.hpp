@@ -32,7 +32,6 @@ class rehearsal;
 class search_figures;
 class task_at_work;
 struct analysis;
-struct decision;
 struct gate_report;
 struct kept_text;
 struct judging_parameters;
@@ -46,7 +45,6 @@ struct planned_task;
 struct planned_traffic;
 struct recovery_parameters;
 struct repeat_data;
-struct repeat_counts;
 struct repeat_facts;
 struct run_mode;
 struct settings;
@@ -70,27 +68,23 @@ struct extension {
     void (*read)(const box& said, const scenario& s, std::uint64_t seed,
                  workload_files& into) = nullptr;
     bool plays_sessions = false;  // they cannot be in a mix, and both variants play the same ones
-    void (*check_baseline)(const scenario& s) = nullptr;
+
+    // ---- the plan of a gate
+    /// Adds its part to a plan, whose objectives and traffic are known. Throws if it is unsound.
+    void (*add_to_plan)(const scenario& s, planned_traffic& sent,
+                        planned_judging& judged) = nullptr;
 
     // ---- loads of up_to(...), which are searched, and objectives on a capacity
-    /// Throws if a scenario cannot be searched, or should be and is not.
-    void (*check_search)(const scenario& s, const arrival_data& a, scenario_use use) = nullptr;
-    /// What a search measures and judges.
-    measured_load (*searched)(const scenario& s, const repeat_counts& repeats,
+    /// What a search measures and judges. Throws if a scenario cannot be searched, or should be and
+    /// is not.
+    measured_load (*searched)(const scenario& s, const arrival_data& a,
                               scenario_use use) = nullptr;
-    /// The fewest requests of a probe, by how much the work of requests varies.
-    long long (*requests_for_work)(const planned_traffic& p) = nullptr;
     /// The scenario at one load, whose answers take so long.
     plan (*at_load)(const plan& p, double load, double answer_s) = nullptr;
-    double (*seconds_of_first_probe)(const plan& p) = nullptr;
-    std::string (*extent_text)(const planned_traffic& p) = nullptr;
-    std::string (*probes_text)(const plan& p) = nullptr;
     /// Probes loads until the capacity is known, or probes run out.
     void (*probe)(gate_run& g) = nullptr;
+    /// Decides on capacities, and on other objectives if all of the search was at one load.
     analysis (*analyse_search)(const measurements& e, const judging_parameters& t) = nullptr;
-    /// The verdict on one more SLO, as if the gate had it, too.
-    decision (*judged_also)(const measurements& e, const judging_parameters& t,
-                            const slo& s) = nullptr;
     /// The measurements of tables and pooled numbers: those at the highest load shown to be
     /// carried, or else at the first measured one.
     measurements (*at_load_of_tables)(const measurements& e,
@@ -98,9 +92,8 @@ struct extension {
     /// Divides the objectives of a stored gate into capacities and what a load must hold.
     void (*divide)(const std::string& gate, const measurements& e,
                    judging_parameters& t) = nullptr;
-    std::shared_ptr<search_figures> (*figures_of_search)(const plan& p, const measurements& e,
-                                                         const judging_parameters& t) = nullptr;
-    void (*new_search)(std::shared_ptr<search_figures>& empty) = nullptr;  // to read fields into
+    void (*add_search)(const plan& p, const measurements& e, const judging_parameters& t,
+                       std::shared_ptr<search_figures>& into) = nullptr;
 
     // ---- answers compared
     /// Marks the candidate's answers that equal the baseline's.
@@ -116,9 +109,6 @@ struct extension {
     /// Throws if `beside` or `on_fail` is unsound.
     vector<planned_task> (*tasks_of)(const scenario& s) = nullptr;
     std::string (*task_text)(const planned_task& t) = nullptr;
-    /// Throws if a task begins after the measured part, or no recovery from it can be measured.
-    void (*plan_recovery)(const planned_traffic& p, const slo_list& slos,
-                          planned_judging& into) = nullptr;
     double (*recovery_of)(const repeat_data& d, long long event_ns,
                           const recovery_parameters& t) = nullptr;
     /// Begins task `number` of a plan. All arguments must outlive it.

@@ -264,7 +264,7 @@ inline gate_figures figures_of_search(const plan& p, const measurements& e,
         for (const repeat_data& d : variant == &g.candidate ? e.candidate : e.baseline)
             variant->repeats.push_back(repeat_figures_of(d, g.kept));
     }
-    g.search = the_search().figures_of_search(p, e, t);
+    each(&extension::add_search, p, e, t, g.search);
     return g;
 }
 

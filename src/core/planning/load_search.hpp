@@ -66,7 +66,7 @@ public:
 };
 
 inline const extension& the_search() {
-    return the_one_with(&extension::check_search,
+    return the_one_with(&extension::searched,
                         "a load that is searched, and objectives on a capacity, need #include "
                         "\"llmbench_capacity.hpp\" where LLMBENCH_MAIN is");
 }
@@ -82,8 +82,10 @@ inline analysis analyse_gate(const measurements& seen, const judging_parameters&
 /// The verdict on one more SLO, as if the gate had it, too.
 inline decision judged_also_of_loads(const measurements& e, const judging_parameters& t,
                                      const slo& s) {
-    return t.objectives_held.empty() ? decision_on_another(e, t, s)
-                                     : the_search().judged_also(e, t, s);
+    if (t.objectives_held.empty()) return decision_on_another(e, t, s);
+    judging_parameters also = t;
+    also.slos = {s};
+    return analyse_gate(e, also).verdicts[0];
 }
 /// Calls `f` with the repeats of tables and pooled numbers. For a gate of one load these are all
 /// repeats.
@@ -95,11 +97,12 @@ auto with_load_of_tables(const measurements& e, const judging_parameters& t, F&&
 }
 /// Least seconds of a repeat, or of a search's first probe; 0 if unknown before the run.
 inline double seconds_of_one(const plan& p) {
-    return p.searches() ? the_search().seconds_of_first_probe(p) : expected_seconds(p);
+    if (!p.searches()) return expected_seconds(p);
+    return expected_seconds(the_search().at_load(p, p.judged->search.first_load, 0));
 }
 inline void fields_of(field_visitor& v, std::shared_ptr<search_figures>& s) {
     auto named = s;
-    if (!named) each(&extension::new_search, named);
+    if (!named) each(&extension::add_search, plan(), measurements(), judging_parameters(), named);
     if (named) named->fields(v);
 }
 

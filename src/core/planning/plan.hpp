@@ -29,6 +29,7 @@ struct searched_load {
     vector<slo> objectives_held{};
     vector<double> asked{};  // loads that those name, the decisive ones first
     bool to_the_interval = false; // else until these are decided
+    double first_load = 0;  // of the first probe
 };
 
 /// Repeats, or pairs. Nothing is decided before the first analysis.

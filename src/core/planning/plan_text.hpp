@@ -32,8 +32,7 @@ inline std::string warmup_text(const planned_traffic& p) {
 }
 /// Returns the length of one repeat; of a search, the least length of one probe.
 inline std::string extent_text(const planned_traffic& p) {
-    if (p.described.is_there) return p.described.extent;
-    if (p.searches()) return the_search().extent_text(p);
+    if (p.described.is_there || !p.described.extent.empty()) return p.described.extent;
     std::string t = p.requests > 0 ? printed("%lld requests", p.requests) : "";
     if (p.duration_s > 0) t += printed("%s%g s", t.empty() ? "" : ", ", p.duration_s);
     return p.is_read ? t : t + warmup_text(p);
@@ -109,7 +108,6 @@ inline const char* counted_text(const plan& p) {
 inline std::string repeats_text(const plan& p) {
     const planned_judging& j = *p.judged;
     if (!p.sent->described.repeats.empty()) return p.sent->described.repeats;
-    if (p.searches()) return the_search().probes_text(p);
     const bool exactly = has_fixed_repeats(j);
     return (exactly ? "" : printed("%d to ", j.first_repeats)) +
            printed("%d %s%s", j.max_repeats,

@@ -104,7 +104,6 @@ inline void check_baseline(const scenario& s) {
     const double day_sd = s.baseline.stored().day_to_day.value;
     if (is_stored && s.baseline.stored().file.empty())
         refuse({"baseline is stored(\"\"): it must name a file"});
-    if (s.baseline.is_of_extension()) s.baseline.of_extension().by->check_baseline(s);
     if (!(day_sd > 0 && day_sd <= 0.5))
         refuse({printed("baseline: the day-to-day standard deviation is %g %%: two days' runs of a "
                         "server do differ, and it runs from above 0 to 50 %%", day_sd * 100)});
@@ -236,9 +235,10 @@ inline bool may_end_early(const scenario& s, const planned_traffic& p, const loa
 }
 
 /// Of a search or of one load.
-inline measured_load planned_load_of(const scenario& s, scenario_use use) {
+inline measured_load planned_load_of(const scenario& s, const arrival_data& a, scenario_use use) {
+    if (a.is_searched || use == scenario_use::find_capacity || any_of(s.slos, is_of_capacity))
+        return the_search().searched(s, a, use);
     const repeat_counts repeats = planned_repeats(s, use);
-    if (s.arrivals.data().is_searched) return the_search().searched(s, repeats, use);
     return {.requests = s.requests,
             .repeats = repeats,
             .rule = rule_of(s.judging, repeats.first, repeats.most, repeats.max_if_noisy > 0,
@@ -264,10 +264,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     check_counts(s);
     check_baseline(s);
     const vector<planned_task> tasks = planned_tasks(s);
-    if (arrivals.is_searched || use == scenario_use::find_capacity ||
-        any_of(s.slos, is_of_capacity))
-        the_search().check_search(s, arrivals, use);
-    const measured_load load = planned_load_of(s, use);
+    const measured_load load = planned_load_of(s, arrivals, use);
     const long long seed = s.seed;
     const bool compares_answers = any_of(
         s.slos, [](const slo& x) { return x.statistic.metric == metric_id::same_answers; });
@@ -288,9 +285,6 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
          .client = s.client,
          .compares_answers = compares_answers},
         planned_otherwise(s, arrivals, read, api, default_seed, tasks)};
-    if (arrivals.is_searched && use == scenario_use::gate && s.requests == 0 &&
-        s.duration.seconds() == 0)
-        sent.requests = std::max(sent.requests, the_search().requests_for_work(sent));
     check_young_sessions(sent);
     if (api.generates && !sent.common.stream &&
         (has_transport(s.target) || has_transport(s.baseline.live())))
@@ -314,7 +308,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
                            .search = load.search,
                            .on_fail = s.on_fail,
                            .usd_per_hour = planned_cost(s, api)};
-    each(&extension::plan_recovery, sent, s.slos, judged);
+    each(&extension::add_to_plan, s, sent, judged);
     const plan p{{},
                  {std::make_shared<const planned_traffic>(sent)},
                  std::make_shared<const planned_judging>(judged)};

@@ -38,7 +38,7 @@ struct described_load {
     long long first_turns = 0;
     int deepest = 0;  // of sessions, at most
     std::string extent{}, options{}, limits{};
-    std::string plan{}, repeats{};  // "": told by the rest
+    std::string plan{}, repeats{};  // "": told by the rest, as an extent that is not of a file
 };
 
 inline constexpr std::size_t max_parts = 64;

@@ -474,25 +474,24 @@ inline own_check check_of_search(const measurements& e, const judging_parameters
     return c;
 }
 
+/// A search judges only capacities, unless all of it was at one load.
+inline decision verdict_at_one_load(const measurements& e, const judging_parameters& t,
+                                    const slo& s) {
+    for (const repeat_data& d : e.candidate)
+        if (d.load != e.candidate.front().load)
+            return decided(undecided(s), verdict::invalid, {because::several_loads});
+    return decision_on_another(e, parameters_of_a_load(t), s);
+}
 inline analysis analysis_of_search(const measurements& e, const judging_parameters& t) {
     analysis f;
     f.on = validity_checks_of(e);
     f.on.saturated = {};  // part of the search
     f.on.self_check = check_of_search(e, t, f.on.self_check);
     const found_capacity found = capacity_of(e, t);
-    for (const slo& s : t.slos) f.verdicts.push_back(capacity_verdict(e, t, f.on, found, s));
+    for (const slo& s : t.slos)
+        f.verdicts.push_back(is_of_capacity(s) ? capacity_verdict(e, t, f.on, found, s)
+                                               : verdict_at_one_load(e, t, s));
     return f;
-}
-
-/// A search judges only capacities, unless all of it was at one load.
-inline decision judged_also_by_search(const measurements& e, const judging_parameters& t,
-                                      const slo& s) {
-    if (is_capacity(s.statistic.metric))
-        return capacity_verdict(e, t, validity_checks_of(e), capacity_of(e, t), s);
-    for (const repeat_data& d : e.candidate)
-        if (d.load != e.candidate.front().load)
-            return decided(undecided(s), verdict::invalid, {because::several_loads});
-    return decision_on_another(e, parameters_of_a_load(t), s);
 }
 
 }  // namespace detail

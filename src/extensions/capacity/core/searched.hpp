@@ -34,7 +34,7 @@ namespace detail {
 // ---- what is refused
 
 /// Refuses capacity objectives without a search.
-inline void check_no_search(const scenario& s, const arrival_data& a, scenario_use use) {
+inline void refuse_without_search(const scenario& s, const arrival_data& a, scenario_use use) {
     const std::string given = "arrivals is " + arrival_text(a) + ", one load: ";
     const char* cure = is_counted_in_users(a) ? "closed_loop(up_to(256)), for one"
                                               : "poisson(up_to(64_rps)), for one";
@@ -167,13 +167,12 @@ inline void divide_by_loads(const std::string& gate, const measurements& e, judg
 
 // ---- the next load
 
-inline search_parameters search_parameters_of(const plan& p) {
+inline search_parameters search_parameters_of(const arrival_data& a, const planned_judging& j) {
     search_parameters t;
-    t.whole = is_counted_in_users(p.sent->arrivals);
-    t.most = max_load(p.sent->arrivals);
+    t.whole = is_counted_in_users(a);
+    t.most = max_load(a);
     t.least = t.whole ? 1 : t.most / 1000;
     // Starts low, since overload takes long to drain.
-    const planned_judging& j = *p.judged;
     t.start = j.search.asked.empty() ? std::max(t.least, t.most / 16) : j.search.asked[0];
     t.max_probes = j.max_repeats;
     return t;
@@ -182,7 +181,8 @@ inline search_parameters search_parameters_of(const plan& p) {
 /// their loads until that is decided.
 inline std::optional<double> next_load(const plan& p, const vector<probe>& probes) {
     const planned_judging& j = *p.judged;
-    if (j.search.to_the_interval) return next_load(search_parameters_of(p), probes);
+    if (j.search.to_the_interval)
+        return next_load(search_parameters_of(p.sent->arrivals, j), probes);
     if (client_gave_up(probes)) return std::nullopt;
     const vector<probed_load> tried = loads_of(probes);
     for (const double load : j.search.asked) {
@@ -264,6 +264,7 @@ inline planned_traffic traffic_at(planned_traffic t, double load, double answer_
     const double warmup_s =
         static_cast<double>(t.warmup_requests) * between_requests_s(t, load, answer_s);
     t.hash.clear();
+    t.described = {};
     t.arrivals.is_searched = false;
     t.warmup_requests = 0;
     const double filling_s = std::max(std::min(lead_of_a_probe, seconds / 4), answer_s);
@@ -286,10 +287,6 @@ inline plan at_load(const plan& p, double load, double answer_s) {
         j.search = {};
     });
 }
-/// Seconds of the first probe.
-inline double seconds_of_first_probe(const plan& p) {
-    return expected_seconds(traffic_at(p, search_parameters_of(p).start, 0));
-}
 
 // ---- as text
 
@@ -301,13 +298,23 @@ inline std::string extent_of_a_probe(const planned_traffic& p) {
 inline std::string probe_name(const plan& p, std::size_t before) {
     return printed("probe %zu of at most %d", before + 1, max_probes(*p.judged));
 }
-inline std::string planned_probes_text(const plan& p) {
-    const planned_judging& j = *p.judged;
+inline std::string planned_probes_text(const planned_traffic& sent, const planned_judging& j) {
     if (j.search.to_the_interval) return printed("at most %d probes", j.max_repeats);
     std::string loads;
     for (const double load : j.search.asked)
-        loads += (loads.empty() ? "" : " and at ") + value_text(load_metric(p), load);
+        loads += (loads.empty() ? "" : " and at ") + value_text(load_metric(sent), load);
     return printed("%d to %d probes at ", j.first_repeats, j.max_repeats) + loads;
+}
+
+/// What a plan says of its probes.
+inline void plan_probes(const scenario& s, planned_traffic& sent, planned_judging& j) {
+    if (!sent.searches()) return;
+    const bool is_given = s.requests != 0 || s.duration.seconds() != 0;
+    if (!j.search.to_the_interval && !is_given)
+        sent.requests = std::max(sent.requests, requests_for_work(sent));
+    j.search.first_load = search_parameters_of(sent.arrivals, j).start;
+    sent.described.extent = extent_of_a_probe(sent);
+    sent.described.repeats = planned_probes_text(sent, j);
 }
 
 }  // namespace detail

@@ -10,6 +10,7 @@
 #include "core/planning/load_search.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/planning/plan.hpp"
+#include "core/planning/planning.hpp"
 #include "extensions/capacity/api.hpp"
 #include "extensions/capacity/core/found.hpp"
 #include "extensions/capacity/core/load_curve.hpp"
@@ -23,31 +24,23 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-inline void check_searched(const scenario& s, const arrival_data& a, scenario_use use) {
+inline measured_load searched_load_of(const scenario& s, const arrival_data& a, scenario_use use) {
     if (a.is_searched) check_search(s, use);
-    else check_no_search(s, a, use);
+    else refuse_without_search(s, a, use);
+    return judged_search(s, planned_repeats(s, use), use);
 }
-inline std::shared_ptr<search_figures> new_load_curve(const plan& p, const measurements& e,
-                                                      const judging_parameters& t) {
-    return std::make_shared<load_curve>(load_curve_of(p, e, t));
-}
-inline void make_load_curve(std::shared_ptr<search_figures>& empty) {
-    empty = std::make_shared<load_curve>();
+inline void add_load_curve(const plan& p, const measurements& e, const judging_parameters& t,
+                           std::shared_ptr<search_figures>& into) {
+    into = std::make_shared<load_curve>(load_curve_of(p, e, t));
 }
 inline constinit const extension loads_searched{.name = "capacity",
-                                                .check_search = check_searched,
-                                                .searched = judged_search,
-                                                .requests_for_work = requests_for_work,
+                                                .add_to_plan = plan_probes,
+                                                .searched = searched_load_of,
                                                 .at_load = at_load,
-                                                .seconds_of_first_probe = seconds_of_first_probe,
-                                                .extent_text = extent_of_a_probe,
-                                                .probes_text = planned_probes_text,
                                                 .analyse_search = analysis_of_search,
-                                                .judged_also = judged_also_by_search,
                                                 .at_load_of_tables = measurements_of_tables,
                                                 .divide = divide_by_loads,
-                                                .figures_of_search = new_load_curve,
-                                                .new_search = make_load_curve};
+                                                .add_search = add_load_curve};
 extern constinit const bool include_llmbench_capacity_hpp_where_LLMBENCH_MAIN_is = true;
 /// Before static objects of other files, which may be gates.
 [[gnu::constructor(101)]] static void add_searches() { add(loads_searched); }
