@@ -2726,7 +2726,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 36,187 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 36,173 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -5001,7 +5001,6 @@ class rehearsal;
 class search_figures;
 class task_at_work;
 struct analysis;
-struct decision;
 struct gate_report;
 struct kept_text;
 struct judging_parameters;
@@ -5015,7 +5014,6 @@ struct planned_task;
 struct planned_traffic;
 struct recovery_parameters;
 struct repeat_data;
-struct repeat_counts;
 struct repeat_facts;
 struct run_mode;
 struct settings;
@@ -5039,27 +5037,23 @@ struct extension {
     void (*read)(const box& said, const scenario& s, std::uint64_t seed,
                  workload_files& into) = nullptr;
     bool plays_sessions = false;  // they cannot be in a mix, and both variants play the same ones
-    void (*check_baseline)(const scenario& s) = nullptr;
+
+    // ---- the plan of a gate
+    /// Adds its part to a plan, whose objectives and traffic are known. Throws if it is unsound.
+    void (*add_to_plan)(const scenario& s, planned_traffic& sent,
+                        planned_judging& judged) = nullptr;
 
     // ---- loads of up_to(...), which are searched, and objectives on a capacity
-    /// Throws if a scenario cannot be searched, or should be and is not.
-    void (*check_search)(const scenario& s, const arrival_data& a, scenario_use use) = nullptr;
-    /// What a search measures and judges.
-    measured_load (*searched)(const scenario& s, const repeat_counts& repeats,
+    /// What a search measures and judges. Throws if a scenario cannot be searched, or should be and
+    /// is not.
+    measured_load (*searched)(const scenario& s, const arrival_data& a,
                               scenario_use use) = nullptr;
-    /// The fewest requests of a probe, by how much the work of requests varies.
-    long long (*requests_for_work)(const planned_traffic& p) = nullptr;
     /// The scenario at one load, whose answers take so long.
     plan (*at_load)(const plan& p, double load, double answer_s) = nullptr;
-    double (*seconds_of_first_probe)(const plan& p) = nullptr;
-    std::string (*extent_text)(const planned_traffic& p) = nullptr;
-    std::string (*probes_text)(const plan& p) = nullptr;
     /// Probes loads until the capacity is known, or probes run out.
     void (*probe)(gate_run& g) = nullptr;
+    /// Decides on capacities, and on other objectives if all of the search was at one load.
     analysis (*analyse_search)(const measurements& e, const judging_parameters& t) = nullptr;
-    /// The verdict on one more SLO, as if the gate had it, too.
-    decision (*judged_also)(const measurements& e, const judging_parameters& t,
-                            const slo& s) = nullptr;
     /// The measurements of tables and pooled numbers: those at the highest load shown to be
     /// carried, or else at the first measured one.
     measurements (*at_load_of_tables)(const measurements& e,
@@ -5067,9 +5061,8 @@ struct extension {
     /// Divides the objectives of a stored gate into capacities and what a load must hold.
     void (*divide)(const std::string& gate, const measurements& e,
                    judging_parameters& t) = nullptr;
-    std::shared_ptr<search_figures> (*figures_of_search)(const plan& p, const measurements& e,
-                                                         const judging_parameters& t) = nullptr;
-    void (*new_search)(std::shared_ptr<search_figures>& empty) = nullptr;  // to read fields into
+    void (*add_search)(const plan& p, const measurements& e, const judging_parameters& t,
+                       std::shared_ptr<search_figures>& into) = nullptr;
 
     // ---- answers compared
     /// Marks the candidate's answers that equal the baseline's.
@@ -5085,9 +5078,6 @@ struct extension {
     /// Throws if `beside` or `on_fail` is unsound.
     vector<planned_task> (*tasks_of)(const scenario& s) = nullptr;
     std::string (*task_text)(const planned_task& t) = nullptr;
-    /// Throws if a task begins after the measured part, or no recovery from it can be measured.
-    void (*plan_recovery)(const planned_traffic& p, const slo_list& slos,
-                          planned_judging& into) = nullptr;
     double (*recovery_of)(const repeat_data& d, long long event_ns,
                           const recovery_parameters& t) = nullptr;
     /// Begins task `number` of a plan. All arguments must outlive it.
@@ -14960,7 +14950,7 @@ struct described_load {
     long long first_turns = 0;
     int deepest = 0;  // of sessions, at most
     std::string extent{}, options{}, limits{};
-    std::string plan{}, repeats{};  // "": told by the rest
+    std::string plan{}, repeats{};  // "": told by the rest, as an extent that is not of a file
 };
 
 inline constexpr std::size_t max_parts = 64;
@@ -22352,6 +22342,7 @@ struct searched_load {
     vector<slo> objectives_held{};
     vector<double> asked{};  // loads that those name, the decisive ones first
     bool to_the_interval = false; // else until these are decided
+    double first_load = 0;  // of the first probe
 };
 
 /// Repeats, or pairs. Nothing is decided before the first analysis.
@@ -22487,7 +22478,7 @@ public:
 };
 
 inline const extension& the_search() {
-    return the_one_with(&extension::check_search,
+    return the_one_with(&extension::searched,
                         "a load that is searched, and objectives on a capacity, need #include "
                         "\"llmbench_capacity.hpp\" where LLMBENCH_MAIN is");
 }
@@ -22503,8 +22494,10 @@ inline analysis analyse_gate(const measurements& seen, const judging_parameters&
 /// The verdict on one more SLO, as if the gate had it, too.
 inline decision judged_also_of_loads(const measurements& e, const judging_parameters& t,
                                      const slo& s) {
-    return t.objectives_held.empty() ? decision_on_another(e, t, s)
-                                     : the_search().judged_also(e, t, s);
+    if (t.objectives_held.empty()) return decision_on_another(e, t, s);
+    judging_parameters also = t;
+    also.slos = {s};
+    return analyse_gate(e, also).verdicts[0];
 }
 /// Calls `f` with the repeats of tables and pooled numbers. For a gate of one load these are all
 /// repeats.
@@ -22516,11 +22509,12 @@ auto with_load_of_tables(const measurements& e, const judging_parameters& t, F&&
 }
 /// Least seconds of a repeat, or of a search's first probe; 0 if unknown before the run.
 inline double seconds_of_one(const plan& p) {
-    return p.searches() ? the_search().seconds_of_first_probe(p) : expected_seconds(p);
+    if (!p.searches()) return expected_seconds(p);
+    return expected_seconds(the_search().at_load(p, p.judged->search.first_load, 0));
 }
 inline void fields_of(field_visitor& v, std::shared_ptr<search_figures>& s) {
     auto named = s;
-    if (!named) each(&extension::new_search, named);
+    if (!named) each(&extension::add_search, plan(), measurements(), judging_parameters(), named);
     if (named) named->fields(v);
 }
 
@@ -23640,7 +23634,6 @@ inline void check_baseline(const scenario& s) {
     const double day_sd = s.baseline.stored().day_to_day.value;
     if (is_stored && s.baseline.stored().file.empty())
         refuse({"baseline is stored(\"\"): it must name a file"});
-    if (s.baseline.is_of_extension()) s.baseline.of_extension().by->check_baseline(s);
     if (!(day_sd > 0 && day_sd <= 0.5))
         refuse({printed("baseline: the day-to-day standard deviation is %g %%: two days' runs of a "
                         "server do differ, and it runs from above 0 to 50 %%", day_sd * 100)});
@@ -23772,9 +23765,10 @@ inline bool may_end_early(const scenario& s, const planned_traffic& p, const loa
 }
 
 /// Of a search or of one load.
-inline measured_load planned_load_of(const scenario& s, scenario_use use) {
+inline measured_load planned_load_of(const scenario& s, const arrival_data& a, scenario_use use) {
+    if (a.is_searched || use == scenario_use::find_capacity || any_of(s.slos, is_of_capacity))
+        return the_search().searched(s, a, use);
     const repeat_counts repeats = planned_repeats(s, use);
-    if (s.arrivals.data().is_searched) return the_search().searched(s, repeats, use);
     return {.requests = s.requests,
             .repeats = repeats,
             .rule = rule_of(s.judging, repeats.first, repeats.most, repeats.max_if_noisy > 0,
@@ -23800,10 +23794,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     check_counts(s);
     check_baseline(s);
     const vector<planned_task> tasks = planned_tasks(s);
-    if (arrivals.is_searched || use == scenario_use::find_capacity ||
-        any_of(s.slos, is_of_capacity))
-        the_search().check_search(s, arrivals, use);
-    const measured_load load = planned_load_of(s, use);
+    const measured_load load = planned_load_of(s, arrivals, use);
     const long long seed = s.seed;
     const bool compares_answers = any_of(
         s.slos, [](const slo& x) { return x.statistic.metric == metric_id::same_answers; });
@@ -23824,9 +23815,6 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
          .client = s.client,
          .compares_answers = compares_answers},
         planned_otherwise(s, arrivals, read, api, default_seed, tasks)};
-    if (arrivals.is_searched && use == scenario_use::gate && s.requests == 0 &&
-        s.duration.seconds() == 0)
-        sent.requests = std::max(sent.requests, the_search().requests_for_work(sent));
     check_young_sessions(sent);
     if (api.generates && !sent.common.stream &&
         (has_transport(s.target) || has_transport(s.baseline.live())))
@@ -23850,7 +23838,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
                            .search = load.search,
                            .on_fail = s.on_fail,
                            .usd_per_hour = planned_cost(s, api)};
-    each(&extension::plan_recovery, sent, s.slos, judged);
+    each(&extension::add_to_plan, s, sent, judged);
     const plan p{{},
                  {std::make_shared<const planned_traffic>(sent)},
                  std::make_shared<const planned_judging>(judged)};
@@ -23906,8 +23894,7 @@ inline std::string warmup_text(const planned_traffic& p) {
 }
 /// Returns the length of one repeat; of a search, the least length of one probe.
 inline std::string extent_text(const planned_traffic& p) {
-    if (p.described.is_there) return p.described.extent;
-    if (p.searches()) return the_search().extent_text(p);
+    if (p.described.is_there || !p.described.extent.empty()) return p.described.extent;
     std::string t = p.requests > 0 ? printed("%lld requests", p.requests) : "";
     if (p.duration_s > 0) t += printed("%s%g s", t.empty() ? "" : ", ", p.duration_s);
     return p.is_read ? t : t + warmup_text(p);
@@ -23983,7 +23970,6 @@ inline const char* counted_text(const plan& p) {
 inline std::string repeats_text(const plan& p) {
     const planned_judging& j = *p.judged;
     if (!p.sent->described.repeats.empty()) return p.sent->described.repeats;
-    if (p.searches()) return the_search().probes_text(p);
     const bool exactly = has_fixed_repeats(j);
     return (exactly ? "" : printed("%d to ", j.first_repeats)) +
            printed("%d %s%s", j.max_repeats,
@@ -24874,7 +24860,7 @@ inline gate_figures figures_of_search(const plan& p, const measurements& e,
         for (const repeat_data& d : variant == &g.candidate ? e.candidate : e.baseline)
             variant->repeats.push_back(repeat_figures_of(d, g.kept));
     }
-    g.search = the_search().figures_of_search(p, e, t);
+    each(&extension::add_search, p, e, t, g.search);
     return g;
 }
 

@@ -800,25 +800,24 @@ inline own_check check_of_search(const measurements& e, const judging_parameters
     return c;
 }
 
+/// A search judges only capacities, unless all of it was at one load.
+inline decision verdict_at_one_load(const measurements& e, const judging_parameters& t,
+                                    const slo& s) {
+    for (const repeat_data& d : e.candidate)
+        if (d.load != e.candidate.front().load)
+            return decided(undecided(s), verdict::invalid, {because::several_loads});
+    return decision_on_another(e, parameters_of_a_load(t), s);
+}
 inline analysis analysis_of_search(const measurements& e, const judging_parameters& t) {
     analysis f;
     f.on = validity_checks_of(e);
     f.on.saturated = {};  // part of the search
     f.on.self_check = check_of_search(e, t, f.on.self_check);
     const found_capacity found = capacity_of(e, t);
-    for (const slo& s : t.slos) f.verdicts.push_back(capacity_verdict(e, t, f.on, found, s));
+    for (const slo& s : t.slos)
+        f.verdicts.push_back(is_of_capacity(s) ? capacity_verdict(e, t, f.on, found, s)
+                                               : verdict_at_one_load(e, t, s));
     return f;
-}
-
-/// A search judges only capacities, unless all of it was at one load.
-inline decision judged_also_by_search(const measurements& e, const judging_parameters& t,
-                                      const slo& s) {
-    if (is_capacity(s.statistic.metric))
-        return capacity_verdict(e, t, validity_checks_of(e), capacity_of(e, t), s);
-    for (const repeat_data& d : e.candidate)
-        if (d.load != e.candidate.front().load)
-            return decided(undecided(s), verdict::invalid, {because::several_loads});
-    return decision_on_another(e, parameters_of_a_load(t), s);
 }
 
 // ===== [E] capacity searches as scenarios ========================================================
@@ -826,7 +825,7 @@ inline decision judged_also_by_search(const measurements& e, const judging_param
 // ---- what is refused
 
 /// Refuses capacity objectives without a search.
-inline void check_no_search(const scenario& s, const arrival_data& a, scenario_use use) {
+inline void refuse_without_search(const scenario& s, const arrival_data& a, scenario_use use) {
     const std::string given = "arrivals is " + arrival_text(a) + ", one load: ";
     const char* cure = is_counted_in_users(a) ? "closed_loop(up_to(256)), for one"
                                               : "poisson(up_to(64_rps)), for one";
@@ -959,13 +958,12 @@ inline void divide_by_loads(const std::string& gate, const measurements& e, judg
 
 // ---- the next load
 
-inline search_parameters search_parameters_of(const plan& p) {
+inline search_parameters search_parameters_of(const arrival_data& a, const planned_judging& j) {
     search_parameters t;
-    t.whole = is_counted_in_users(p.sent->arrivals);
-    t.most = max_load(p.sent->arrivals);
+    t.whole = is_counted_in_users(a);
+    t.most = max_load(a);
     t.least = t.whole ? 1 : t.most / 1000;
     // Starts low, since overload takes long to drain.
-    const planned_judging& j = *p.judged;
     t.start = j.search.asked.empty() ? std::max(t.least, t.most / 16) : j.search.asked[0];
     t.max_probes = j.max_repeats;
     return t;
@@ -974,7 +972,8 @@ inline search_parameters search_parameters_of(const plan& p) {
 /// their loads until that is decided.
 inline std::optional<double> next_load(const plan& p, const vector<probe>& probes) {
     const planned_judging& j = *p.judged;
-    if (j.search.to_the_interval) return next_load(search_parameters_of(p), probes);
+    if (j.search.to_the_interval)
+        return next_load(search_parameters_of(p.sent->arrivals, j), probes);
     if (client_gave_up(probes)) return std::nullopt;
     const vector<probed_load> tried = loads_of(probes);
     for (const double load : j.search.asked) {
@@ -1056,6 +1055,7 @@ inline planned_traffic traffic_at(planned_traffic t, double load, double answer_
     const double warmup_s =
         static_cast<double>(t.warmup_requests) * between_requests_s(t, load, answer_s);
     t.hash.clear();
+    t.described = {};
     t.arrivals.is_searched = false;
     t.warmup_requests = 0;
     const double filling_s = std::max(std::min(lead_of_a_probe, seconds / 4), answer_s);
@@ -1078,10 +1078,6 @@ inline plan at_load(const plan& p, double load, double answer_s) {
         j.search = {};
     });
 }
-/// Seconds of the first probe.
-inline double seconds_of_first_probe(const plan& p) {
-    return expected_seconds(traffic_at(p, search_parameters_of(p).start, 0));
-}
 
 // ---- as text
 
@@ -1093,13 +1089,23 @@ inline std::string extent_of_a_probe(const planned_traffic& p) {
 inline std::string probe_name(const plan& p, std::size_t before) {
     return printed("probe %zu of at most %d", before + 1, max_probes(*p.judged));
 }
-inline std::string planned_probes_text(const plan& p) {
-    const planned_judging& j = *p.judged;
+inline std::string planned_probes_text(const planned_traffic& sent, const planned_judging& j) {
     if (j.search.to_the_interval) return printed("at most %d probes", j.max_repeats);
     std::string loads;
     for (const double load : j.search.asked)
-        loads += (loads.empty() ? "" : " and at ") + value_text(load_metric(p), load);
+        loads += (loads.empty() ? "" : " and at ") + value_text(load_metric(sent), load);
     return printed("%d to %d probes at ", j.first_repeats, j.max_repeats) + loads;
+}
+
+/// What a plan says of its probes.
+inline void plan_probes(const scenario& s, planned_traffic& sent, planned_judging& j) {
+    if (!sent.searches()) return;
+    const bool is_given = s.requests != 0 || s.duration.seconds() != 0;
+    if (!j.search.to_the_interval && !is_given)
+        sent.requests = std::max(sent.requests, requests_for_work(sent));
+    j.search.first_load = search_parameters_of(sent.arrivals, j).start;
+    sent.described.extent = extent_of_a_probe(sent);
+    sent.described.repeats = planned_probes_text(sent, j);
 }
 
 // ===== [E] the result of a search for reports ====================================================
@@ -1242,31 +1248,23 @@ inline std::string load_curve::page(const gate_report& g) const {
 
 // ===== [E] searches as the header asks for them ==================================================
 
-inline void check_searched(const scenario& s, const arrival_data& a, scenario_use use) {
+inline measured_load searched_load_of(const scenario& s, const arrival_data& a, scenario_use use) {
     if (a.is_searched) check_search(s, use);
-    else check_no_search(s, a, use);
+    else refuse_without_search(s, a, use);
+    return judged_search(s, planned_repeats(s, use), use);
 }
-inline std::shared_ptr<search_figures> new_load_curve(const plan& p, const measurements& e,
-                                                      const judging_parameters& t) {
-    return std::make_shared<load_curve>(load_curve_of(p, e, t));
-}
-inline void make_load_curve(std::shared_ptr<search_figures>& empty) {
-    empty = std::make_shared<load_curve>();
+inline void add_load_curve(const plan& p, const measurements& e, const judging_parameters& t,
+                           std::shared_ptr<search_figures>& into) {
+    into = std::make_shared<load_curve>(load_curve_of(p, e, t));
 }
 inline constinit const extension loads_searched{.name = "capacity",
-                                                .check_search = check_searched,
-                                                .searched = judged_search,
-                                                .requests_for_work = requests_for_work,
+                                                .add_to_plan = plan_probes,
+                                                .searched = searched_load_of,
                                                 .at_load = at_load,
-                                                .seconds_of_first_probe = seconds_of_first_probe,
-                                                .extent_text = extent_of_a_probe,
-                                                .probes_text = planned_probes_text,
                                                 .analyse_search = analysis_of_search,
-                                                .judged_also = judged_also_by_search,
                                                 .at_load_of_tables = measurements_of_tables,
                                                 .divide = divide_by_loads,
-                                                .figures_of_search = new_load_curve,
-                                                .new_search = make_load_curve};
+                                                .add_search = add_load_curve};
 extern constinit const bool include_llmbench_capacity_hpp_where_LLMBENCH_MAIN_is = true;
 /// Before static objects of other files, which may be gates.
 [[gnu::constructor(101)]] static void add_searches() { add(loads_searched); }

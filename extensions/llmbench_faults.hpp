@@ -680,10 +680,9 @@ inline vector<planned_task> checked_tasks_of(const scenario& s) {
     check_profile(s);
     return planned_tasks_of(s);
 }
-inline void plan_recovery_of(const planned_traffic& p, const slo_list& slos,
-                             planned_judging& into) {
-    check_tasks_begin(p);
-    into.recovery = planned_recovery(p, slos);
+inline void plan_recovery(const scenario& s, planned_traffic& sent, planned_judging& judged) {
+    check_tasks_begin(sent);
+    judged.recovery = planned_recovery(sent, s.slos);
 }
 inline std::unique_ptr<task_at_work> begun_task(const plan& p, std::size_t number,
                                                 live_target& target, const load_state& load,
@@ -706,9 +705,9 @@ inline void add_task_figures(const vector<const repeat_facts*>& repeats, variant
 }
 inline void add_side_tasks(const gate_report& g, std::string& html) { html += side_tasks_html(g); }
 inline constinit const extension tasks_beside{.name = "faults",
+                                              .add_to_plan = plan_recovery,
                                               .tasks_of = checked_tasks_of,
                                               .task_text = task_text,
-                                              .plan_recovery = plan_recovery_of,
                                               .recovery_of = recovery_of,
                                               .begun = begun_task,
                                               .profiled = profile_of,

@@ -2377,10 +2377,11 @@ inline history_baseline history_of(const plan& p) {
     return own ? *own : history();
 }
 /// Throws std::invalid_argument with a sentence for the first fault.
-inline void check_history(const scenario& s) {
-    const auto& own = *s.baseline.of_extension().what.get<history_baseline>();
-    if (own.folder.empty()) refuse({"baseline is history(\"\"): it must name a folder"});
-    const double reported = own.run_to_run.value;
+inline void check_history(const scenario&, planned_traffic&, planned_judging& judged) {
+    const auto* const own = judged.past.what.get<history_baseline>();
+    if (!own) return;
+    if (own->folder.empty()) refuse({"baseline is history(\"\"): it must name a folder"});
+    const double reported = own->run_to_run.value;
     if (!(reported >= 0 && reported <= 0.5))
         refuse(
             {printed("baseline is history(...): the standard deviation between runs is %g %%: "
@@ -2488,7 +2489,7 @@ inline void write_runs(
         } catch (const std::exception& e) { lost(folder, e); }
 }
 inline constinit const extension history_kept{.name = "history",
-                                              .check_baseline = check_history,
+                                              .add_to_plan = check_history,
                                               .as_kept = as_a_history_run,
                                               .add_past = add_history,
                                               .new_judge = new_history_judge,

@@ -47,4 +47,27 @@ in_image() { env -i "${variables[@]}" "$(command -v unshare)" "${user[@]}" --roo
 [[ $(in_image --version) == "llmbench $version" ]] || die "the program does not run alone: is it static?"
 printf 'url = "http://127.0.0.1:1"\n[chat]\nslo = "p90(ttft) <= 1 s"\n' > "$root$folder/gates.toml"
 in_image explain gates.toml > "$work/told" || die "it does not explain a file of gates: $(< "$work/told")"
+# Its exit codes, by which a platform goes on, goes back or waits.
+in_image serve --slots 32 --port 0 > "$work/served" &
+server=$!
+trap 'kill $server 2> /dev/null || true; rm -rf "$work"' EXIT
+at=''
+for ((tries = 0; tries < 600; ++tries)); do
+    at=$(sed -n 's/^listening on //p' "$work/served")
+    if [[ $at ]] || ! kill -0 "$server" 2> /dev/null; then break; fi
+    sleep 0.1
+done
+# ends STATUS ARGUMENT...
+ends() {
+    local status=0
+    in_image "${@:2}" > "$work/told" 2>&1 || status=$?
+    ((status == $1)) || { cat "$work/told"; die "${*:2} ends with $status, not with $1"; }
+}
+gate=(run --url "$at" --users 2 --requests 30 --output-tokens 4 --report report)
+ends 0 "${gate[@]}" --slo 'mean(e2e) <= 20 s'
+ends 0 judge report --inconclusive fail
+ends 1 "${gate[@]}" --slo 'mean(e2e) <= 1 us'
+ends 1 judge report --inconclusive fail
+ends 2 "${gate[@]}" --slo 'mean(e2e) <= 1'
+ends 3 run --url http://127.0.0.1:1 --slo 'mean(e2e) <= 1 s'
 echo "checked without docker: llmbench:$version"

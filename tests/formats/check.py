@@ -45,7 +45,7 @@ def yaml(*files):
     for name in files:
         with open(name, encoding="utf-8") as f:
             try:
-                if not isinstance(pyyaml.safe_load(f), dict):
+                if not all(isinstance(document, dict) for document in pyyaml.safe_load_all(f)):
                     yield f"{name}: it is no mapping"
             except pyyaml.YAMLError as error:
                 yield f"{name}: {error}"

@@ -10,7 +10,7 @@ cd "$(dirname "$0")/../.."
 check() { python3 tests/formats/check.py "$@"; }
 
 check results ci/result.schema.json tests/golden/result.json
-check yaml ci/gitlab.yml ci/github/*.yml ci/github/*/*.yml
+check yaml ci/gitlab.yml ci/github/*.yml ci/github/*/*.yml ci/promotion/*
 check python ci/packaging/conanfile.py tests/*/*.py
 check json CMakePresets.json ci/packaging/vcpkg/vcpkg.json
 
@@ -20,7 +20,7 @@ shellcheck -x "${scripts[@]}"
 shellcheck --severity=warning ci/packaging/*.sh
 blocks=$(mktemp -d)
 trap 'rm -rf "$blocks"' EXIT
-python3 tests/formats/check.py shell "$blocks" ci/gitlab.yml ci/github/*.yml ci/github/*/*.yml ci/Jenkinsfile
+python3 tests/formats/check.py shell "$blocks" ci/gitlab.yml ci/github/*.yml ci/github/*/*.yml ci/promotion/*.yml ci/Jenkinsfile
 shellcheck --severity=warning "$blocks"/*
 echo "shellcheck: ${#scripts[@]} scripts ok, and those in the templates"
 

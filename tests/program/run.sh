@@ -220,6 +220,9 @@ END
     says '--budget is "0s": it must be a time above 0, such as 10min'
     ends 2 explain gates.toml --calibration calibration.json
     says "--calibration is of --budget"
+    sed -n '/^  gates.toml: |/,/^---/s/^    //p' "$tests/../ci/promotion/argo-rollouts.yaml" > canary.toml
+    ends 0 explain canary.toml
+    says "mean(tpot) <= 1.1 * baseline"
     if [[ -e llmbench-report || -e llmbench-rehearsal ]]; then wrong "explain leaves a report"; else ok; fi
     GITHUB_ACTIONS=true GITHUB_STEP_SUMMARY=$work/step ends 0 explain gates.toml --gate chat
     if [[ -e $work/step ]]; then wrong "explain writes the summary of a step"; else ok; fi
