@@ -5,64 +5,16 @@
 #include "support/live.hpp"
 #include "support/rejudged.hpp"
 #include "virtual/scripted_server.hpp"
-#include "virtual/execution_environment.hpp"
 
 #include <cstddef>
 #include <functional>
-#include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 using namespace live;
 
 namespace {
-
-/// A simulated server behind a proxy that buffers: what it says is handed over in lumps of at least so
-/// many bytes, and what is left of an answer once it is whole.
-class buffered_server {
-public:
-    buffered_server(const engine& e, std::size_t bytes)
-        : server_(e),
-          port_([port = server_.port(), bytes](const std::shared_ptr<virtual_world::end>& client) {
-              return std::make_shared<requests>(client, port, bytes);
-          }) {}
-    std::string url() const { return "http://127.0.0.1:" + std::to_string(port_.number()); }
-
-private:
-    struct answers final : virtual_world::talk {
-        answers(std::weak_ptr<virtual_world::end> client, std::size_t bytes)
-            : to(std::move(client)), least(bytes) {}
-        void on_bytes(std::string_view bytes) override {
-            held += bytes;
-            const bool streams =
-                held.find("HTTP/1.1") != 0 || held.find("chunked") != std::string::npos;
-            if (streams && !held.ends_with("0\r\n\r\n") && held.size() < least) return;
-            if (const auto client = to.lock()) client->send(held);
-            held.clear();
-        }
-        void on_end() override {
-            const auto client = to.lock();
-            if (!client) return;
-            client->send(held);
-            client->close();
-        }
-        const std::weak_ptr<virtual_world::end> to;
-        const std::size_t least;
-        std::string held{};
-    };
-    struct requests final : virtual_world::talk {
-        requests(const std::shared_ptr<virtual_world::end>& client, int port, std::size_t bytes)
-            : to(virtual_world::connected_to(port, std::make_shared<answers>(client, bytes))) {}
-        void on_bytes(std::string_view bytes) override { to->send(bytes); }
-        void on_end() override { to->close(); }
-        const std::shared_ptr<virtual_world::end> to;
-    };
-
-    logging_server server_;
-    virtual_world::port port_;
-};
 
 /// Wide limits, and closer ones.
 scenario decoding_on(const std::string& url, int tokens, std::vector<slo> closer = {}) {
@@ -106,7 +58,12 @@ std::string cached_usage(int prompt, int cached, int completion) {
 }  // namespace
 
 TEST_CASE("a proxy that hands over whole answers leaves no time per token to judge") {
-    const buffered_server server(engine_of(20_ms), 1 << 30);
+    std::string words;
+    for (int i = 0; i < 12; ++i) words += scripted::chat_chunk(" word");
+    const scripted::server server(
+        {{scripted::wait(scripted::milliseconds(240)),
+          scripted::send(scripted::sized_stream(scripted::role() + words + scripted::finish("length") +
+                                                scripted::usage(16, 12) + scripted::done()))}});
     const scenario s = decoding_on(server.url(), 12, {mean(tpot) <= 15_ms, p50(itl) <= 20_ms});
     const result r = run(s);
     check_invalid(r, "mean(tpot) <= 15 ms", " answers came in one piece");

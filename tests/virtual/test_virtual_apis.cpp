@@ -125,33 +125,6 @@ TEST_CASE("longer answers are forced where the API can, else they end where the 
     }
 }
 
-TEST_CASE("an error answer is told in each API's own shape") {
-    engine broken = short_steps();
-    broken.faults.error_rate = 100_pct;
-    for (const spoken_api& x : all_apis) {
-        CAPTURE(x.name);
-        const logging_server server(broken);
-        scenario s = few(at(server.url(), x.api));
-        s.requests = 4;
-        s.repeats = 1;
-        for (const record& q : all_are(request_status::http, run(s)))
-            CHECK(error(q) == "HTTP 500: an error that was asked for");
-    }
-}
-
-TEST_CASE("a stream that is cut is truncated, however its API frames it") {
-    engine rude = short_steps();
-    rude.faults.reset_rate = 100_pct;
-    for (const api_format api : {openai_chat, triton, ollama, plain_text, openai_responses}) {
-        CAPTURE(name_of(api));
-        const logging_server server(rude);
-        scenario s = few(at(server.url(), api));
-        s.requests = 4;
-        s.repeats = 1;
-        all_are(request_status::truncated, run(s));
-    }
-}
-
 TEST_CASE("LLMBENCH_API names any of them, and a wrong name is refused with all of them") {
     const variable model("LLMBENCH_MODEL", "m");
     for (std::size_t i = 0; i < std::size(all_apis); ++i) {

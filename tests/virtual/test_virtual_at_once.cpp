@@ -92,14 +92,6 @@ TEST_CASE("users of both servers begin together") {
     check_rejudged(r, s.slos);
 }
 
-TEST_CASE("one server, two ways to ask, at once") {
-    scenario s = at_once_with(10_ms, 10_ms, "one server at once");
-    s.baseline = otherwise{.same = true};
-    s.slos = {mean(tpot) <= 1.05 * baseline};
-    const result r = run(s);
-    CHECK(r.verdicts()[0].outcome == verdict::pass);
-}
-
 TEST_CASE("a load at once ends as soon as all objectives are decided") {
     scenario s = at_once_with(10_ms, 10_ms, "decided early");
     s.duration = 2_min;

@@ -70,26 +70,6 @@ TEST_CASE("a curve of users has every load judged, and the capacity between two 
     check_rejudged(c[8_users], four_slots("").slos);
 }
 
-TEST_CASE("a curve of rates is one trace, stretched") {
-    scenario s = four_slots("rates");
-    s.requests = 40;
-    const curve_result c = curve_of(s, {4_rps, 8_rps, 80_rps});
-    INFO(c);
-    CHECK(c.low() == 8);
-    CHECK(c.high() == 80);
-    std::vector<long long> starts[3];
-    for (int i = 0; i < 3; ++i)
-        for (const record& r : c.at(i).requests())
-            if (r.repeat == 0) starts[i].push_back(r.scheduled_ns);
-    for (int i = 1; i < 3; ++i) {
-        REQUIRE(starts[i].size() == starts[0].size());
-        const double times = i == 1 ? 2 : 20;
-        for (std::size_t k = 1; k < starts[0].size(); ++k)
-            CHECK(static_cast<double>(starts[i][k] - starts[i][0]) * times ==
-                  doctest::Approx(static_cast<double>(starts[0][k] - starts[0][0])).epsilon(1e-6));
-    }
-}
-
 TEST_CASE("every report has the curve, and the CSV has what its gates do") {
     scenario s = four_slots("reported");
     s.cost = usd_per_hour(3.6);

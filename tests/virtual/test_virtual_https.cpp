@@ -112,20 +112,6 @@ TEST_CASE("a file of authorities that cannot be used is refused") {
                 "endpoint.tls.verify is false: nothing would be verified with it"));
 }
 
-TEST_CASE("a handshake that breaks off is a failure of TLS wherever it does") {
-    for (const long after : {0l, 1l, 60l, 700l}) {
-        CAPTURE(after);
-        const record r = asked_of({.who = &known().good, .cut_after = after});
-        CHECK(status(r) == "tls");
-        CHECK(holds(error(r), "the connection was closed during the TLS handshake"));
-    }
-    const scripted::server server;
-    const tls::front front(server.port(), {{.who = &known().good, .cut_after = 100}});
-    CHECK(holds(refusal_to_bring_up(trusted(front.url())),
-                "no server answers at " + front.url() +
-                    ": the connection was closed during the TLS handshake"));
-}
-
 TEST_CASE("a handshake that never ends is ended by limits.connect") {
     const scripted::server server;
     const tls::front front(server.port(), {{.who = &known().good}, {.stalls = true}});
@@ -155,25 +141,6 @@ TEST_CASE("a server that does not speak TLS is told from one that does") {
                 "the server does not answer in TLS"));
 }
 
-TEST_CASE("records and writes of one byte are read as whole ones") {
-    const scripted::answer a = scripted::healthy(4, scripted::framing::chunked);
-    for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION})
-        for (const auto& [record_size, piece] :
-             {std::pair{1, 0}, std::pair{0, 1}, std::pair{1, 7}, std::pair{0, 100}}) {
-            CAPTURE(record_size);
-            CAPTURE(piece);
-            const record r = asked_of({.who = &known().good,
-                                       .version = version,
-                                       .record = static_cast<std::size_t>(record_size),
-                                       .piece = static_cast<std::size_t>(piece)},
-                                      a);
-            CHECK(status(r) == "ok");
-            CHECK(error(r) == "");
-            CHECK(r.events == 4);
-            CHECK(r.output_tokens == 4);
-        }
-}
-
 TEST_CASE("all connections of a repeat but the first go on with its session") {
     for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
         CAPTURE(version);
@@ -189,21 +156,6 @@ TEST_CASE("all connections of a repeat but the first go on with its session") {
         // The others are those of the model list, of the check before the load, and of the page of
         // metrics that is not there.
         CHECK(front.full() == 2 + 3);
-    }
-}
-
-TEST_CASE("a server behind TLS that closes after every answer costs no request") {
-    const scripted::answer once = {
-        scripted::send(scripted::sized_stream(scripted::healthy_events(3))), scripted::close()};
-    scripted::server server({once});
-    server.answer_check(once);
-    for (const bool goodbye : {true, false}) {
-        CAPTURE(goodbye);
-        const tls::front front(server.port(), {{.who = &known().good, .says_goodbye = goodbye}});
-        for (const record& x : run(asking(trusted(front.url()), 5)).requests()) {
-            CHECK(status(x) == "ok");
-            CHECK(x.resends == 0);
-        }
     }
 }
 

@@ -3,7 +3,6 @@
 #include "support/effects.hpp"
 #include "support/environment.hpp"
 #include "support/failing_gates.hpp"
-#include "virtual/scripted_server.hpp"
 #include "support/texts.hpp"
 #include "llmbench_faults.hpp"
 
@@ -11,34 +10,6 @@
 #include <vector>
 
 using namespace live;
-
-namespace {
-
-/// Answers every question for tokens well, and those for a profile as it is told.
-class profiled_server {
-public:
-    explicit profiled_server(const scripted::answer& to_profiler)
-        : server_([to_profiler](const scripted::request& r) {
-              return holds(r.path, "_profile") ? to_profiler : scripted::healthy();
-          }) {}
-    std::string url() const { return server_.url(); }
-    std::vector<std::string> asked_of_profiler() const {
-        std::vector<std::string> paths;
-        for (const scripted::request& r : server_.log())
-            if (holds(r.path, "_profile")) paths.push_back(r.path);
-        return paths;
-    }
-
-private:
-    scripted::server server_;
-};
-scenario answering_at(const profiled_server& server, const std::string& name) {
-    scenario s = failing_at(server.url(), name);
-    s.workload = prompts({"hi"});
-    return s;
-}
-
-}  // namespace
 
 TEST_CASE("a failed gate's server is profiled under the same load, after the measurement") {
     const logging_server server(quick_engine());
@@ -104,40 +75,4 @@ TEST_CASE("nothing is profiled where nothing counts as failed") {
     s.workload = prompts({"hi"});
     CHECK(outcome_of(run(s), "mean(e2e) <= 0.001 ms") == verdict::invalid);
     CHECK(errs.profiler_log().empty());
-}
-
-TEST_CASE("a server without a profiler fails all the same, with a sentence on it") {
-    const profiled_server server({scripted::send(
-        scripted::json("404 Not Found", R"({"detail":"Not Found"})"))});
-    const heard console;
-    const result r = run(answering_at(server, "without a profiler"));
-    CHECK(holds(texts::unwrapped(said_of(r, console)),
-                "no profile: POST /start_profile answered HTTP 404: vLLM has it where it was started "
-                "with VLLM_TORCH_PROFILER_DIR"));
-    CHECK(server.asked_of_profiler() == std::vector<std::string>{"/start_profile"});
-    CHECK_FALSE(reported_profile("without a profiler").get("taken").get<bool>());
-}
-
-TEST_CASE("a profiler that repeats a key brings it into no file and on no console") {
-    const std::string key = "sk-93a4-of-the-profiler";
-    const profiled_server server({scripted::send(
-        scripted::sized("200 OK", "text/plain", "Bearer " + key + " begins\x1b[2J\n::error::x"))});
-    const variable set("LLMBENCH_API_KEY", key);
-    const heard console;
-    const result r = run(answering_at(server, "secret profiles"));
-    const std::string said = texts::unwrapped(said_of(r, console));
-    CHECK(holds(said, "answered HTTP 200: Bearer *** begins\\x1b[2J\\n"));
-    CHECK_FALSE(holds(said, "sk-93a4"));
-    CHECK(report_files_with("sk-93a4") == "");
-}
-
-TEST_CASE("the time budget leaves a failed gate failed, without a profile") {
-    const logging_server server(quick_engine());
-    scenario s = failing_at(server.url(), "no time to profile");
-    s.on_fail = profile{.duration = 60_s};
-    const variable budget("LLMBENCH_TIME_BUDGET", budget_from_now(40));
-    const heard console;
-    const result r = run(s);
-    CHECK(holds(said_of(r, console), "no profile: LLMBENCH_TIME_BUDGET leaves no time for 60 s"));
-    CHECK(server.profiler_log().empty());
 }

@@ -8,22 +8,6 @@ using namespace llmbench;
 using namespace live;
 using texts::replaced;
 
-TEST_CASE("a gate against a live baseline is judged again from its records") {
-    scenario s = brief(simulated(engine_of(10_ms)), "live baseline");
-    s.baseline = simulated(engine_of(10_ms));
-    s.slos = {p50(tpot) <= 1.5 * baseline,
-              p50(normalized_latency) <= 2 * baseline,
-              mean(tpot) <= 1_s,
-              p90(itl) <= 2 * baseline,
-              output_throughput >= 0.5 * baseline,
-              goodput(itl <= 1_s && e2e <= 20_s) >= 60_pct};
-    s.requests = 32;
-    const result r = run(s);
-    CHECK(outcome_of(r, "p50(tpot) <= 1.5 * baseline") == verdict::pass);
-    CHECK(r.verdicts()[0].repeats >= 4);
-    check_rejudged(r, s.slos);
-}
-
 TEST_CASE("a saturating gate is judged again with its throughput, and after failures too") {
     engine e = engine_of(5_ms);
     e.faults.error_rate = 10_pct;

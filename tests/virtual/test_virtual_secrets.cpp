@@ -113,15 +113,6 @@ TEST_CASE("no model and no prompt becomes a line of a request") {
     REQUIRE(server.log().size() == 1);
     CHECK(server.log()[0].header("X-Admin") == "");
     CHECK(server.log()[0].body.find('\n') == std::string::npos);
-    for (const std::string name : {"X A", "X:A", "X\tA", "", "X\r\nY", "X(A)", "\xC3\xA9"}) {
-        CAPTURE(name);
-        CHECK(holds(refusal_of(asking(endpoint{.url = server.url(), .headers = {{name, "v"}}})),
-                    "one word"));
-    }
-    for (const std::string value : {"a\rb", "a\nb", "a\x1B[31mb", "a\x7F"})
-        CHECK(holds(refusal_of(asking(endpoint{.url = server.url(), .headers = {{"X-A", value}}})),
-                    "line break or another control character"));
-    CHECK(server.log().size() == 1);
 }
 
 namespace {

@@ -6,7 +6,6 @@
 #include "virtual/scripted_server.hpp"
 #include "virtual/execution_environment.hpp"
 
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -126,29 +125,6 @@ TEST_CASE("a page that is never answered harms nothing") {
     CHECK(refusal_of(s).find("endpoint.metrics_url: ") != std::string::npos);
 }
 
-TEST_CASE("energy over our tokens, from an exporter's counter") {
-    const logging_server server(narrow());
-    const double began = now_s();
-    scripted::server exporter;
-    exporter.report([&](const scripted::request&) {
-        char page[200];
-        std::snprintf(page, sizeof page,
-                      "# TYPE DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION counter\n"
-                      "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{gpu=\"0\"} %.0f\n",
-                      1e3 * 100 * (now_s() - began));  // 100 W
-        return std::string(page);
-    });
-    endpoint target = at(server.url());
-    target.telemetry = {exporter.url() + "/metrics"};
-    scenario s = waiting_at(target, "energy");
-    s.slos = {energy_per_token <= 1000_J};
-    const result r = run(s);
-    check_passes(r);
-    const double expected = 100 / r.measured(output_throughput);
-    CHECK(r.measured(energy_per_token) > 0.8 * expected);
-    CHECK(r.measured(energy_per_token) < 1.25 * expected);
-}
-
 TEST_CASE("a key and headers go to the server alone, not to whom else its metrics are asked of") {
     const variable key("LLMBENCH_API_KEY", "sk-not-for-exporters");
     std::string own, other;
@@ -212,4 +188,51 @@ TEST_CASE("trtllm-serve's page is behind JSON, with nothing on it before its fir
                    "enable_iter_perf_stats: true") != std::string::npos);
     s.target = endpoint{.url = server.url(), .model = "scripted", .metrics_url = "/metrics"};
     CHECK(refusal_of(s).find("return_perf_metrics: true (trtllm-serve)") != std::string::npos);
+}
+
+// ---- the simulated server's own page ---------------------------------------------------------------
+
+namespace {
+double sample(const std::string& page, const std::string& name, const std::string& own = "") {
+    const std::string begins =
+        "\nvllm:" + name + "{engine=\"0\"," + own + "model_name=\"simulated\"} ";
+    CAPTURE(begins);
+    const std::size_t at = page.find(begins);
+    REQUIRE(at != std::string::npos);
+    return std::stod(page.substr(at + begins.size()));
+}
+double ended(const std::string& page, const char* why) {
+    return sample(page, "request_success_total", std::string("finished_reason=\"") + why + "\",");
+}
+scenario sixteen_at(const logging_server& server) {
+    return {.target = at(server.url()),
+            .workload = prompts({"a prompt of six words"}),
+            .arrivals = closed_loop(16),
+            .warmup = 0,
+            .requests = 16,
+            .repeats = 1,
+            .options = {.max_tokens = 4}};
+}
+}  // namespace
+
+TEST_CASE("what a client gave up on is aborted, what the server broke off is an error") {
+    engine endless = quick_engine();
+    endless.decode_step = 1_s;
+    {
+        const logging_server server(endless);
+        scenario s = sixteen_at(server);
+        s.limits.total = 0.3_s;
+        run(s);
+        const std::string page = server.page_of_metrics();
+        CHECK(ended(page, "abort") == 16);
+        CHECK(sample(page, "request_queue_time_seconds_count") == 1);  // the check before the load
+    }
+    engine rude = quick_engine();
+    rude.faults.reset_rate = 100_pct;
+    const logging_server server(rude);
+    run(sixteen_at(server));
+    const std::string page = server.page_of_metrics();
+    CHECK(ended(page, "error") == 16);
+    CHECK(ended(page, "abort") == 0);
+    CHECK(sample(page, "time_to_first_token_seconds_count") == 17);  // the check has one, too
 }

@@ -125,20 +125,6 @@ TEST_CASE("sessions are replayed with every edge of their graphs, when they bega
     }
 }
 
-TEST_CASE("waits are cut to max_wait, and a model is asked in the place of a recorded one") {
-    const files::scratch here;
-    const std::string file = here.file("corpus.jsonl");
-    write_corpus(file, 4);
-    scenario s = plays(file);
-    s.workload = sessions{.path = here.file(""), .max_wait = 100_ms, .models = {{"big", "small"}}};
-    s.arrivals = constant(10_rps);
-    s.requests = 24;
-    const result r = run(s);
-    check_passes(r);
-    for (const auto& [number, steps] : by_session(r, 1))
-        CHECK(steps.at(130).scheduled_ns == steps.at(96).end_ns + 100000000);
-}
-
 TEST_CASE("an offset holds back a step that waits for nothing, and no step for longer than max_wait") {
     const files::scratch here;
     const std::string file = here.file("corpus.jsonl");

@@ -81,14 +81,3 @@ TEST_CASE("users go on as they are when a warm-up ends") {
     CHECK(warm.size() >= 30);
     CHECK(warm.back().end_ns - warm.front().scheduled_ns < 7'000'000'000);
 }
-
-TEST_CASE("a server that never becomes stable is told as such") {
-    int asked{10};
-    const scripted::server server([&](const scripted::request&) { return cold_at_first(asked); });
-    scenario s = of(server.url(), constant(40_rps));
-    s.warmup = until_stable(500ms);  // twenty requests
-    const result r = run(s);
-    CHECK(phase_of(r, run_phase::warmup, 0).size() == 20);
-    CHECK(content_of(report_file("summary.md")).find(" never became stable in 500 ms") !=
-          std::string::npos);
-}
