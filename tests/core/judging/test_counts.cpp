@@ -144,11 +144,6 @@ TEST_CASE("questions that are always alike tell more than as many independent tr
     CHECK(accuracy_of(5, 30, 0, 85_pct).outcome == verdict::inconclusive);
 }
 
-TEST_CASE("a miss takes a third repeat") {
-    CHECK(accuracy_of(2, 60, 0, 85_pct).outcome == verdict::inconclusive);
-    CHECK(accuracy_of(3, 60, 0, 85_pct).outcome == verdict::fail);
-}
-
 TEST_CASE("the more questions flip, the less their repeats show") {
     const slo_verdict few = accuracy_of(3, 24, 4, 85_pct), many = accuracy_of(3, 6, 40, 85_pct);
     CHECK(few.estimate.value == about(0.87).epsilon(0.01));

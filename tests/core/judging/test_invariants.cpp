@@ -8,10 +8,7 @@
 #include "core/stored/arm_fields.hpp"
 #include "support/verdicts.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <numeric>
 #include <string>
 
 using namespace llmbench;
@@ -21,33 +18,28 @@ using namespace verdicts;
 
 namespace {
 
-/// Requests with random latencies, about 2 % of them failed; everything takes `slower` times as
-/// long.
-repeat_data random_repeat(std::uint64_t seed, double typical_ttft_ms, double slower) {
+/// Requests with random latencies, about 2 % of them failed.
+repeat_data random_repeat(std::uint64_t seed, double typical_ttft_ms) {
     generator random(seed);
     vector<request> requests;
     for (int i = 0; i < 30; ++i) {
         const double first = typical_ttft_ms * std::exp(0.3 * random.normal()),
                      gap = 10 * std::exp(0.1 * random.normal());
         const bool fails = random.uniform() < 0.02;
-        requests.push_back(fails ? failed(100.0 * i)
-                                 : answered(100.0 * i, slower * first, slower * gap));
+        requests.push_back(fails ? failed(100.0 * i) : answered(100.0 * i, first, gap));
     }
     return repeat_of(requests);
 }
-measurement random_measurement(std::uint64_t seed, double slower) {
+measurement random_measurement(std::uint64_t seed) {
     generator random(seed, 1);
     const double typical = 100 * std::exp(0.15 * random.normal());
     const std::uint64_t repeats = 2 + random.below(4);
     measurement m;
     for (std::uint64_t i = 0; i < repeats; ++i)
         m.candidate.push_back(
-            random_repeat(seed * 100 + i, typical * std::exp(0.03 * random.normal()), slower));
+            random_repeat(seed * 100 + i, typical * std::exp(0.03 * random.normal())));
     return m;
 }
-const slo time_slos[] = {mean(ttft) <= 110_ms,       p50(ttft) <= 105_ms, p90(ttft) <= 160_ms,
-                         mean(tpot) <= 11_ms,        p90(itl) <= 12_ms,   p50(e2e) <= 220_ms,
-                         p50(decode_speed) >= 95_tps};
 /// All that a verdict says, to the last digit.
 std::string bytes_of(const slo_verdict& v) {
     json_writer j;
@@ -185,67 +177,13 @@ verdict redone_from_counts(const slo_verdict& v) {
 
 // ---- properties --------------------------------------------------------------------------------
 
-TEST_CASE("a uniformly slower copy never turns a fail into a pass") {
-    // Of times and speeds: there a slower copy shifts every distance by the same amount. Shares
-    // have no such proof, since more misses may also be less clustered ones.
-    int failed_fast = 0, passed_fast = 0, changed = 0;
-    for (std::uint64_t seed = 1; seed <= 100; ++seed) {
-        const double slower = 1 + 0.01 * static_cast<double>(seed % 20 + 1);
-        const measurement fast = random_measurement(seed, 1),
-                          slow = random_measurement(seed, slower);
-        for (const slo& s : time_slos) {
-            const verdict before = judged(fast, s).outcome, after = judged(slow, s).outcome;
-            CAPTURE(seed);
-            CAPTURE(str(s.text()));
-            CHECK_FALSE((before == verdict::fail && after == verdict::pass));
-            CHECK_FALSE((before == verdict::inconclusive && after == verdict::pass));
-            failed_fast += before == verdict::fail;
-            passed_fast += before == verdict::pass;
-            changed += before != after;
-        }
-    }
-    // The loop has seen what it is about.
-    CHECK(failed_fast > 10);
-    CHECK(passed_fast > 20);
-    CHECK(changed > 20);
-}
-
-TEST_CASE("a fraction without misses, or with nothing else, does not depend on the order") {
-    // The design effect is 1 there; in between the order matters, as the burst above shows.
-    for (const int failures : {0, 200}) {
-        const repeat_data d = repeat_with_failures(200, failures);
-        repeat_data reversed = d;
-        std::reverse(reversed.records.begin(), reversed.records.end());
-        const repeat_data whole = repeat_with_failures(200, 0);
-        CHECK(verdict_line(judged(measured({d, whole}), error_rate <= 40_pct)) ==
-              verdict_line(judged(measured({reversed, whole}), error_rate <= 40_pct)));
-    }
-}
-
-TEST_CASE("the same records give the same verdict, bit for bit") {
-    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-        measurement m = random_measurement(seed, 1), again = random_measurement(seed, 1);
-        m.slos.assign(std::begin(time_slos), std::end(time_slos));
-        m.slos.push_back(goodput(ttft <= 150_ms && tpot <= 11_ms) >= 60_pct);
-        again.slos = m.slos;
-        const vector<slo_verdict> a = judge_all(m), b = judge_all(again);
-        REQUIRE(a.size() == m.slos.size() + 1);
-        REQUIRE(b.size() == a.size());
-        for (std::size_t i = 0; i < a.size(); ++i) {
-            CHECK(verdict_line(a[i]) == verdict_line(b[i]));
-            CHECK(str(a[i].explain()) == str(b[i].explain()));
-            CHECK(std::memcmp(&a[i].estimate, &b[i].estimate, sizeof(estimate_t)) == 0);
-        }
-    }
-}
-
 TEST_CASE("the order of requests inside a repeat changes no bit of a verdict on replayed traffic") {
     // Shares are left out on purpose, and percentiles of which failures decide: their design effect
     // is computed in arrival order, and must be.
     generator random(17);
     int decided = 0;
     for (std::uint64_t seed = 1; seed <= 30; ++seed) {
-        const measurement m = random_measurement(seed, 1);
+        const measurement m = random_measurement(seed);
         const measurement other =
             changed(m, [&](const repeat_data& d) { return permuted(d, random); });
         for (const slo& s : all_slos) {
@@ -283,15 +221,15 @@ TEST_CASE("slower records never turn a fail into a pass, whatever the method") {
         CAPTURE(seed);
         const double f = 1 + 0.01 * static_cast<double>(seed % 12 + 1);
         const auto slower = [&](const repeat_data& d) { return slowed(d, f); };
-        const measurement m = random_measurement(seed, 1), slow = changed(m, slower);
+        const measurement m = random_measurement(seed), slow = changed(m, slower);
         for (const slo& s : all_slos) check(m, slow, s);
         for (const slo& s : fractions) check(m, slow, s);
 
         // Only the candidate is slower than its baseline, or than a stored run.
         measurement pairs, stored_run = m;
         for (std::uint64_t i = 0; i < 8; ++i) {
-            pairs.candidate.push_back(random_repeat(seed * 50 + i, 104, 1));
-            pairs.baseline.push_back(random_repeat(seed * 50 + i + 7000, 100, 1));
+            pairs.candidate.push_back(random_repeat(seed * 50 + i, 104));
+            pairs.baseline.push_back(random_repeat(seed * 50 + i + 7000, 100));
         }
         measurement slow_pairs = pairs;
         for (repeat_data& d : slow_pairs.candidate) d = slowed(d, f);
@@ -325,7 +263,7 @@ TEST_CASE("more failures never turn a fail into a pass") {
         const auto worse = [&](const repeat_data& d) {
             return with_more_failures(d, fraction, random);
         };
-        const measurement m = random_measurement(seed, 1), failing = changed(m, worse);
+        const measurement m = random_measurement(seed), failing = changed(m, worse);
         for (const slo& s : counted_slos) {
             const verdict before = judged(m, s).outcome, after = judged(failing, s).outcome;
             CAPTURE(seed);
@@ -350,7 +288,7 @@ TEST_CASE("every method gives the same bytes for the same measurement") {
             CHECK(bytes_of(judge_all(m)) == bytes_of(judge_all(m)));
         };
         const vector<slo> replay(std::begin(all_slos), std::end(all_slos));
-        measurement m = random_measurement(seed, 1);
+        measurement m = random_measurement(seed);
         twice(m, replay);
         m.rule.holm = true;
         twice(m, replay);
