@@ -573,6 +573,7 @@ TEST_CASE("traffic that a server may have seen before says so in every report") 
     });
     CHECK(holds(unwrapped(console_text(g)), said));
     CHECK(holds(summary_md({g}), said));
+    CHECK(holds(report_html({g}, quiet_machine()), said));
     CHECK(holds(result_json({g}, quiet_machine(), {}, 0), "\"sent_as_given\": \"prompts\""));
     CHECK(planned({.workload = synthetic{}, .arrivals = closed_loop(2), .requests = 40}, 1)
               .sent->sent_as_given.empty());

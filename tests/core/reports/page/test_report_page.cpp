@@ -11,13 +11,9 @@
 #include "support/texts.hpp"
 #include "support/timelines.hpp"
 
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
-
-#include <sys/resource.h>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -447,13 +443,6 @@ TEST_CASE("each metric has a drawing with a line of all, one a repeat, its limit
         CHECK(shapes_of(drawing_of(h, what), "[\"line\"").size() >= 3);
 }
 
-TEST_CASE("the page says which traffic a server may have seen before") {
-    test_gate g = passing_gate();
-    CHECK_FALSE(holds(page({g}), "sent as given"));
-    g.what = with_traffic(g.what, [&](planned_traffic& t) { t.sent_as_given = "prompts"; });
-    CHECK(holds(page({g}), "<p class=\"note\">prompts are sent as given: a prefix cache"));
-}
-
 TEST_CASE("the page says where the profile of a failed gate is, in words and not in markup") {
     test_gate g = failing_gate();
     CHECK_FALSE(holds(report_html({g}, quiet_machine()), "profile:"));
@@ -669,27 +658,6 @@ TEST_CASE("four hours of records make a page that opens at once") {
     test_gates many;
     for (int i = 0; i < 12; ++i) many.push_back(paired_gate());
     CHECK(page(many).size() < 2 * 1024 * 1024);
-}
-
-// What it costs: llmbench_tests --no-skip --test-case="cost of the page*", built with -O2.
-TEST_CASE("cost of the page of four hours at twenty requests per second" * doctest::skip()) {
-    const auto peak_mib = [] {
-        rusage used{};
-        getrusage(RUSAGE_SELF, &used);
-        return used.ru_maxrss / 1024;
-    };
-    scenario s = chat(20, 288000);
-    s.workload = llmbench::synthetic{.prompt_tokens = fixed(8), .output_tokens = fixed(64)};
-    s.slos = {};
-    test_gates gates;
-    gates.push_back(synthetic_gates::gate_of("four hours", s, {.failed = 0.002}, 1));
-    const long before = peak_mib();
-    const auto begin = std::chrono::steady_clock::now();
-    const std::string h = page(gates);
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    std::cout << "records alone: peak " << before << " MiB; page: " << took.count() << " s, peak "
-              << peak_mib() << " MiB, " << h.size() << " bytes\n";
-    CHECK(h.size() < 2 * 1024 * 1024);
 }
 
 // tests/browser/run.sh looks at these.
