@@ -23,6 +23,7 @@ PATHS = {
 WHOLE_PATHS = {"tgi": "/generate"}   # where an answer in one piece is had elsewhere
 IN_ONE_PIECE = ("openai_embeddings", "rerank")
 HERE = str(pathlib.Path(__file__).resolve().parents[2]).encode()
+TABLE = (pathlib.Path(__file__).resolve().parents[2] / "src/core/server_metrics/server_names.hpp").read_text()
 NOISE = ("python_", "process_", "go_", "promhttp_", "http_")
 
 
@@ -93,9 +94,24 @@ def page_of(at, path):
                 continue
             seen.add(name)
         kept.append(line)
-    note = ("# Its own families, without buckets, help, times of creation "
-            "and further zeros of a name.\n")
-    return (note + "\n".join(kept) + "\n").encode()
+    note = ("# Its own families, without buckets, help, times of creation, further zeros of a name "
+            "and families of zeros that the table of names lacks.\n")
+    return (note + "\n".join(told_of(kept)) + "\n").encode()
+
+
+def told_of(lines):
+    """Of families that have a type: those with a value, and those of the table."""
+    families = [[]]
+    for line in lines:
+        if line.startswith("# TYPE"):
+            families.append([])
+        families[-1].append(line)
+    for family in families:
+        samples = [x for x in family if not x.startswith("#")]
+        names = [re.split("[ {]", x)[0] for x in samples]
+        is_read = any(f'"{n}"' in TABLE for name in names for n in (name, re.sub("_(sum|count)$", "", name)))
+        if family is families[0] or is_read or not all(re.search(r" [0.]+$", x) for x in samples):
+            yield from family
 
 
 def main():
