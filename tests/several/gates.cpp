@@ -83,12 +83,6 @@ TEST_CASE("both together") {
     for (std::string d; named >> d;) directories.push_back(d);
     judge_shards(directories, {mean(tpot) <= 5 * baseline}, reported("GATE"));
 }
-TEST_CASE("in turns") {
-    scenario s = load();
-    s.baseline = otherwise{.same = true};
-    s.slos = {mean(tpot) <= 5 * baseline};
-    gate(s);
-}
 TEST_CASE("turns together") {
     std::istringstream named(reported("SHARDS"));
     types::list<types::text> directories;
