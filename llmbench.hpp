@@ -33,7 +33,7 @@
 // scenario" (all options with their defaults), "results", "verbs and assertions". A file that
 // includes the header pays for that part alone.
 //
-// The implementation begins in line 2729 of llmbench.hpp. Part two is the pure core: parsing,
+// The implementation begins in line 2730 of llmbench.hpp. Part two is the pure core: parsing,
 // statistics, schedules, verdicts and reports as functions from values to values, which do no I/O
 // and know no clock. Part three holds the effects: clocks, sockets, processes, files. Both are
 // compiled in the one file that defines LLMBENCH_IMPLEMENT (or LLMBENCH_MAIN, which adds doctest's
@@ -2500,7 +2500,8 @@ enum class verdict_method : unsigned char {
     t,              ///< the repeats' own spread
     slices, loads,
     predictive_t,   ///< the spread of the baseline runs of a history
-    slices_at_once  ///< slices of the time in which both variants were loaded
+    slices_at_once,  ///< slices of the time in which both variants were loaded
+    equal_counts     ///< counts of work, which are the same in each repeat
 };
 /// The unit in which a verdict counts its sample.
 enum class verdict_unit : unsigned char { none, repeat, pair, probe };
@@ -2726,7 +2727,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 36,173 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 36,388 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -5008,6 +5009,7 @@ struct load_state;
 struct measured_gate;
 struct measured_load;
 struct measurements;
+struct objective_columns;
 struct plan;
 struct planned_judging;
 struct planned_task;
@@ -5073,6 +5075,19 @@ struct extension {
                             const vector<kept_text>& said, const vector<kept_text>& expected,
                             std::size_t max_shown,
                             const std::function<std::string(std::string)>& masked) = nullptr;
+
+    // ---- counts of work
+    /// The scenario of a gate with objectives on work, with its own defaults. Throws if such an
+    /// objective cannot be had of it.
+    scenario (*as_counted)(const scenario& s) = nullptr;
+    /// Throws if one of them cannot be had of the plan.
+    void (*check_work)(const plan& p) = nullptr;
+    /// Throws if a server that is up does not tell what objectives need.
+    void (*check_counters)(const live_target& on, const plan& p) = nullptr;
+    /// Sets what the requests of a load should have cost.
+    void (*foresee)(const live_target& on, repeat_data& d) = nullptr;
+    decision (*judge_work)(const measurements& e, const objective_columns& c,
+                           const judging_parameters& t, const slo& s) = nullptr;
 
     // ---- tasks beside a load, and profiles after it
     /// Throws if `beside` or `on_fail` is unsound.
@@ -5165,6 +5180,11 @@ inline const extension& the_answers() {
     return the_one_with(&extension::mark_same,
                         "objectives on answers need #include \"llmbench_answers.hpp\" where "
                         "LLMBENCH_MAIN is");
+}
+inline const extension& the_work() {
+    return the_one_with(&extension::judge_work,
+                        "objectives on the work of a server need #include \"llmbench_work.hpp\" "
+                        "where LLMBENCH_MAIN is");
 }
 inline const extension& the_past() {
     return the_one_with(&extension::new_judge,
@@ -5900,6 +5920,7 @@ inline std::string value_text(metric_id m, double v) {
     const metric_unit unit = facts_of(m).unit;
     if (std::isnan(v)) return "none";
     if (is_capacity(m) && std::isinf(v)) return "infinite";
+    if (is_of_work(m)) return printed("%.15g", v);
     if (unit == metric_unit::time) return time_text(v);
     if (unit == metric_unit::energy && v < 1) return digits_text(v * 1e3, 3) + " mJ";
     const bool is_rate = unit == metric_unit::tokens_per_s || unit == metric_unit::requests_per_s;
@@ -5932,6 +5953,7 @@ inline std::string limit_text(metric_id m, double v) {
 /// "baseline - 1 %".
 inline std::string limit_text(const slo& s) {
     const metric_id m = s.statistic.metric;
+    if (is_of_work(m)) return str(s.statistic.gauge).substr(s.statistic.name.size() + 4);
     switch (kind_of(s)) {
     case limit_kind::absolute: break;
     case limit_kind::ratio: return printed("%g * baseline", s.factor);
@@ -6046,6 +6068,7 @@ inline own_metric_row own_metric_row_of(const std::string& name, metric_id like,
 enum class because : unsigned char {
     nothing,
     reported,   // a text from outside
+    work,       // a text of the extension of that name
     stopped,
     unsupported, server_gone, interrupted, no_requests, none_succeeded, no_baseline,
     task_failed, task_idle, undisturbed,  // side tasks
@@ -6111,6 +6134,7 @@ inline constexpr auto cause_table = [] {
     return std::to_array<cause_row>({
         {nothing, "nothing", "", ""},
         {reported, "reported", "", "{words}"},
+        {work, "work", "", "{words}"},
         {stopped, "stopped", "", "{words}"},
         {unsupported, "unsupported", "", "{words}"},
         {server_gone, "server_gone", "", "{words}"},
@@ -7587,13 +7611,15 @@ inline parsed_page read_metrics_page(std::string_view body, std::string_view con
 enum class server_quantity : unsigned char {
     running, waiting, kv_usage, queue_time, prefill_time, decode_time, prompt_tokens,
     generation_tokens, prefix_queries, prefix_hits, preemptions, drafts, draft_tokens,
-    accepted_tokens, requests_done, energy, power, utilisation, temperature, clock
+    accepted_tokens, requests_done, computed_tokens, steps, block_tokens, energy, power,
+    utilisation, temperature, clock
 };
 /// As in files.
 inline constexpr const char* quantity_names[] = {
     "running", "waiting", "kv_usage", "queue_time", "prefill_time", "decode_time", "prompt_tokens",
     "generation_tokens", "prefix_queries", "prefix_hits", "preemptions", "drafts", "draft_tokens",
-    "accepted_tokens", "requests_done", "energy", "power", "utilisation", "temperature", "clock"};
+    "accepted_tokens", "requests_done", "computed_tokens", "steps", "block_tokens", "energy",
+    "power", "utilisation", "temperature", "clock"};
 
 inline constexpr std::size_t quantity_count = static_cast<std::size_t>(server_quantity::clock) + 1;
 static_assert(std::size(quantity_names) == quantity_count);
@@ -7656,6 +7682,7 @@ enum class joined_by : unsigned char { sum, largest, smallest };
 inline constexpr joined_by gauges_of(server_quantity q) {
     switch (q) {
     case server_quantity::kv_usage:
+    case server_quantity::block_tokens:
     case server_quantity::temperature: return joined_by::largest;
     case server_quantity::clock:
     case server_quantity::utilisation: return joined_by::smallest;
@@ -7672,7 +7699,8 @@ inline double joined(joined_by how, double a, double b) {
     return a + b;
 }
 
-enum class series_kind : unsigned char { counter, gauge, histogram };
+/// `in_label`: the value is that of a label, as of a series that describes the server.
+enum class series_kind : unsigned char { counter, gauge, histogram, in_label };
 
 /// One name. The value times `to_si` is in seconds, joules, watts, hertz, degrees Celsius, or a
 /// fraction; counts have no unit.
@@ -7695,7 +7723,13 @@ namespace server_table {
 
 using q = server_quantity;
 inline constexpr series_kind counter = series_kind::counter, gauge = series_kind::gauge,
-                             histogram = series_kind::histogram;
+                             histogram = series_kind::histogram, in_label = series_kind::in_label;
+
+/// Prompt tokens that were not computed: the row before counts these, too.
+constexpr server_name without(series_kind kind, const char* cached) {
+    return {.of = q::computed_tokens, .kind = kind, .name = cached, .to_si = -1, .adds = true,
+            .may_lack = true};
+}
 
 /// A queue beside the first one, of servers that prefill or decode for others or wait for grammars.
 constexpr server_name queue_of_sglang(const char* name) {
@@ -7725,6 +7759,11 @@ inline constexpr server_name rows[] = {
     {q::draft_tokens, counter, "vllm:spec_decode_num_draft_tokens_total"},
     {q::accepted_tokens, counter, "vllm:spec_decode_num_accepted_tokens_total"},
     {q::requests_done, counter, "vllm:request_success_total"},
+    {q::computed_tokens, counter, "vllm:prompt_tokens_by_source_total", 1, "source",
+     "local_compute"},
+    {q::computed_tokens, histogram, "vllm:request_prefill_kv_computed_tokens"},
+    {q::steps, histogram, "vllm:iteration_tokens_total"},  // those with tokens
+    {q::block_tokens, in_label, "vllm:cache_config_info", 1, "block_size"},
 
     // sglang:cache_hit_rate and sglang:spec_accept_rate have an unknown window. With priorities
     // there are series of each, and the total with "".
@@ -7747,6 +7786,10 @@ inline constexpr server_name rows[] = {
     {q::prefix_queries, counter, "sglang:prompt_tokens_total"},
     {q::prefix_hits, counter, "sglang:cached_tokens_total"},
     {q::requests_done, counter, "sglang:num_requests_total"},
+    {q::computed_tokens, counter, "sglang:prompt_tokens_total"},
+    without(counter, "sglang:cached_tokens_total"),
+    {q::steps, counter, "sglang:cuda_graph_passes_total"},
+    {q::block_tokens, gauge, "sglang:page_size"},
 
     {q::running, gauge, "tgi_batch_current_size"},
     {q::waiting, gauge, "tgi_queue_size"},
@@ -7756,6 +7799,7 @@ inline constexpr server_name rows[] = {
     {q::generation_tokens, histogram, "tgi_request_generated_tokens"},
     {q::accepted_tokens, histogram, "tgi_request_skipped_tokens"},
     {q::requests_done, counter, "tgi_request_success"},
+    {q::steps, counter, "tgi_batch_inference_count"},
 
     // A request of several inputs is one, with their mean time.
     {q::waiting, gauge, "te_queue_size"},
@@ -7778,6 +7822,8 @@ inline constexpr server_name rows[] = {
     {q::draft_tokens, counter, "trtllm_spec_decode_num_draft_tokens_total"},
     {q::accepted_tokens, counter, "trtllm_spec_decode_num_accepted_tokens_total"},
     {q::requests_done, counter, "trtllm_request_success_total"},
+    {q::computed_tokens, counter, "trtllm_prompt_tokens_total"},
+    without(counter, "trtllm_prompt_cached_tokens_total"),
 
     {q::running, gauge, "nv_trt_llm_request_metrics", 1, "request_type", "scheduled"},
     {q::waiting, gauge, "nv_trt_llm_request_metrics", 1, "request_type", "waiting"},
@@ -7809,6 +7855,8 @@ inline constexpr server_name rows[] = {
     {q::drafts, counter, "llamacpp:spec_decode_num_drafts_total"},
     {q::draft_tokens, counter, "llamacpp:spec_decode_num_draft_tokens_total"},
     {q::accepted_tokens, counter, "llamacpp:spec_decode_num_accepted_tokens_total"},
+    {q::computed_tokens, counter, "llamacpp:prompt_tokens_total"},
+    {q::steps, counter, "llamacpp:n_decode_total"},
 
     {q::running, gauge, "lmdeploy:num_requests_running"},
     {q::waiting, gauge, "lmdeploy:num_requests_waiting"},
@@ -7825,10 +7873,17 @@ inline constexpr server_name rows[] = {
     {q::draft_tokens, counter, "lmdeploy:spec_decode_num_draft_tokens_total"},
     {q::accepted_tokens, counter, "lmdeploy:spec_decode_num_accepted_tokens_total"},
     {q::requests_done, counter, "lmdeploy:request_success_total"},
+    {q::computed_tokens, counter, "lmdeploy:prompt_tokens_total"},
+    without(counter, "lmdeploy:cached_tokens_total"),
+    {q::steps, histogram, "lmdeploy:iteration_tokens_total"},
 
     // Of its front end. dynamo_frontend_queued_requests includes requests in prefill, and
     // dynamo_frontend_inflight_requests includes all. dynamo_frontend_cached_tokens needs an engine
     // that reports it.
+    {q::prefix_queries, histogram, "dynamo_frontend_input_sequence_tokens"},
+    {q::prefix_hits, histogram, "dynamo_frontend_cached_tokens"},
+    {q::computed_tokens, histogram, "dynamo_frontend_input_sequence_tokens"},
+    without(histogram, "dynamo_frontend_cached_tokens"),
     {q::prompt_tokens, histogram, "dynamo_frontend_input_sequence_tokens"},
     {q::generation_tokens, counter, "dynamo_frontend_output_tokens_total"},
     {q::requests_done, counter, "dynamo_frontend_requests_total", 1, "status", "success"},
@@ -7961,6 +8016,12 @@ inline std::map<std::string, double> values_of_places(const metrics_page& page,
 }
 
 inline std::optional<server_value> value_of(const metrics_page& page, const server_name& row) {
+    if (row.kind == series_kind::in_label) {
+        const auto samples = samples_named(page, row.name);
+        const auto value = parsed_number<double>(
+            samples.empty() ? "" : label_of(page, samples.front(), row.label));
+        return value ? std::optional(server_value{&row, *value, std::nullopt, 0}) : std::nullopt;
+    }
     if (row.kind == series_kind::histogram) {
         page_labels wanted;
         if (*row.label) wanted.push_back({row.label, row.label_value});
@@ -10844,11 +10905,39 @@ inline std::optional<server_quantity> quantity_of(metric_id m) {
     default: return {};
     }
 }
+/// A count of work, and the quantity of pages that it is of.
+struct count_name {
+    const char* name;
+    server_quantity of;
+};
+inline constexpr count_name count_names[] = {
+    {"server_requests", server_quantity::requests_done},
+    {"prefilled_tokens", server_quantity::computed_tokens},
+    {"cached_tokens", server_quantity::prefix_hits},
+    {"generated_tokens", server_quantity::generation_tokens},
+    {"engine_steps", server_quantity::steps},
+    {"drafted_tokens", server_quantity::draft_tokens},
+    {"accepted_tokens", server_quantity::accepted_tokens},
+    {"preemptions", server_quantity::preemptions}};
+inline std::optional<server_quantity> quantity_counted(const statistic_data& what) {
+    for (const count_name& c : count_names)
+        if (str(what.name) == c.name) return c.of;
+    return {};
+}
+/// The series that an objective names, "" for none: `counted("name{label=\"value\"}")`.
+inline std::string series_in(const statistic_data& what) {
+    if (what.metric == metric_id::server_metric) return str(what.gauge);
+    constexpr std::string_view before = "counted(\"", after = "\")";
+    const std::string name = str(what.name);
+    const bool is_one = is_of_work(what.metric) && name.starts_with(before) &&
+                        name.ends_with(after) && name.size() > before.size() + after.size();
+    return is_one ? name.substr(before.size(), name.size() - before.size() - after.size()) : "";
+}
 inline vector<std::string> named_series(const vector<slo>& slos) {
     vector<std::string> names;
     for (const slo& s : slos) {
-        if (s.statistic.metric != metric_id::server_metric) continue;
-        const std::string name = str(s.statistic.gauge);
+        const std::string name = series_in(s.statistic);
+        if (name.empty()) continue;
         if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     }
     return names;
@@ -10995,6 +11084,12 @@ struct kept_text {
     double same_characters = not_a_number;
 };
 
+/// What requests should cost, in order of planned sends.
+struct foreseen_work {
+    vector<double> prompt{}, cached{};  // tokens
+    std::string unknown{};  // why it is not known, "" if it is or nobody asks
+};
+
 /// One repeat of one variant, without its requests.
 struct repeat_facts : client_counts {
     run_variant variant = run_variant::candidate;
@@ -11032,6 +11127,7 @@ struct repeat_facts : client_counts {
     bool ends_open = false;   // of files: what had not ended with the run is no failure
     warmup_seen warmup{};     // if it ends when the server is stable
     answer_differences differences{};  // of compared answers of a candidate
+    foreseen_work foreseen{};  // where work is counted
     // At once: how fast it answered the same requests, as a part of its speed alone; the standard
     // error of its logarithm. NaN: not tried.
     double speed_at_once = not_a_number, speed_error = not_a_number;
@@ -11054,6 +11150,7 @@ struct repeat_data : repeat_facts {
     lag_counts stamp_lag{};  // of each read: from wake-up to stamp
     vector<kept_text> texts{};  // whole, until compared with the other variant
     vector<kept_text> shown{};  // masked excerpts that reports may show
+    vector<kept_text> bodies{};  // of requests, until their work is foreseen
 };
 
 inline std::size_t gap_count(const record& r) {
@@ -12515,6 +12612,33 @@ inline weighed_value energy_per_token_of(const repeat_data& d, const reading_spa
     return tokens > 0 ? weighed_value{joules / tokens, tokens} : weighed_value{};
 }
 
+/// A counter on the last page less the same on the first; a server may begin to report it with its
+/// first event. NaN: unknown, or it fell.
+inline double counted_between(double first, double last) {
+    const double by = last - (std::isnan(first) ? 0 : first);
+    return by >= 0 ? by : not_a_number;
+}
+/// A count of work in a repeat, from its first page to its last one; NaN: unknown.
+inline double work_of(const statistic_data& what, const repeat_facts& d) {
+    const auto s = whole_span(d.server);
+    if (!s) return not_a_number;
+    if (const auto q = quantity_counted(what)) {
+        // Passes are the observations of a histogram.
+        const bool by_count = *q == server_quantity::steps && !std::isnan(s->to->count(*q));
+        const double by = by_count ? counted_between(s->from->count(*q), s->to->count(*q))
+                                   : counted_between(s->from->value(*q), s->to->value(*q));
+        const bool has_cache = !std::isnan(s->to->value(server_quantity::prefix_queries));
+        const bool is_unused = *q == server_quantity::prefix_hits && has_cache &&
+                               std::isnan(s->to->value(*q));  // SGLang before the first hit
+        return is_unused ? 0 : by;
+    }
+    const auto& all = d.server.selectors;
+    const auto i = static_cast<std::size_t>(
+        std::find(all.begin(), all.end(), series_in(what)) - all.begin());
+    return i < s->to->named.size() ? counted_between(s->from->named[i], s->to->named[i])
+                                   : not_a_number;
+}
+
 /// A server metric in one repeat in SI units, NaN if not on its pages.
 inline weighed_value value_by_server(const statistic_data& what, const repeat_data& d) {
     if (is_of_gauge(what.metric)) {
@@ -12708,6 +12832,7 @@ inline void set_value(column& c, const statistic_data& what, const repeat_data& 
         c.weight = read.weight;
         break;
     }
+    case metric_of::work: c.value = work_of(what, d); break;
     default: break;
     }
 }
@@ -13362,6 +13487,18 @@ inline void fields_of(field_visitor& v, answer_differences& differ) {
     v.end();
 }
 
+inline void fields_of(field_visitor& v, foreseen_work& w) {
+    const bool any = !w.prompt.empty() || !w.unknown.empty();
+    if (!v.has("expected_work", any) ||
+        !v.begin({"expected_work", "what requests should cost, in order of planned sends",
+                  at_times}))
+        return;
+    v.numbers({"prompt_tokens"}, w.prompt, {0, max_reported_tokens}, layout::one_line);
+    v.numbers({"cached_tokens"}, w.cached, {0, max_reported_tokens}, layout::one_line);
+    v.text({"unknown", "why it is not known", if_any}, w.unknown);
+    v.end();
+}
+
 /// The connections of a repeat.
 inline void way_fields(field_visitor& v, repeat_facts& d) {
     v.whole({"resends", "of requests whose kept connection was closed without an answer"},
@@ -13451,6 +13588,7 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     v.list({"beside", "what else was done to the server under the load, task by task", if_any},
            d.side_tasks, [&](side_task_seen& t) { fields_of(v, t, from_ns); });
     fields_of(v, d.differences);
+    fields_of(v, d.foreseen);
     v.list({"ranks", "of a load that several programs sent: what each says of itself", if_any},
            d.ranks, [&](rank_part& r) { fields_of(v, r, from_ns); });
     named_fields(v, {"statistics", "by name, as in an SLO: \"p99(ttft)\"; of fractions that a "
@@ -15001,6 +15139,7 @@ struct planned_load {
     bool plays_out = false;  // the sessions in progress when the last one has begun
     client_options client{};
     bool compares_answers = false;  // with the other variant's, to the same prompts
+    bool counts_work = false;  // of the same bytes each time, from one idle page to another
     bool searches() const { return arrivals.is_searched; }
     bool is_open_loop() const { return arrivals.kind != arrival_kind::closed_loop; }
 };
@@ -15276,8 +15415,9 @@ inline bool expects_short_outputs(const planned_traffic& p) {
 }
 
 /// The salt differs between repeats, variants and executions of a gate, so that no prefix cache has
-/// the words.
+/// the words. Work is counted of the same bytes each time.
 inline std::uint64_t salt_of(const load_plan& p, run_variant variant, int repeat) {
+    if (p.sent->counts_work) return mixed(p.sent->seed);
     return mixed(
         p.sent->seed ^ p.nonce ^
         mixed(static_cast<std::uint64_t>(repeat) * 2 + (variant == run_variant::baseline)));
@@ -16178,6 +16318,7 @@ struct load_conditions {
     double decided_after = 1;  // the part of the load after which all was decided
     bool short_outputs_expected = false;  // outputs of one token were requested
     bool spins = false;                   // the client was asked to busy-wait
+    bool counts_work = false;  // its objectives are on work, whose judge knows other clients
     double max_skew_s = infinity;        // between the starts of ranks
     std::string stopped{};                // why there are fewer repeats than planned
     vector<set_aside_repeat> set_aside{};
@@ -19506,7 +19647,9 @@ struct objective_in_check {
     void decide_by_numbers() {
         if (std::exchange(has_numbers, true)) return;
         columns = columns_of(e, s);
-        v = estimated(decision_by_numbers(columns, t, s, which), columns);
+        v = is_of_work(s.statistic.metric)
+                ? the_work().judge_work(e, columns, t, s)
+                : estimated(decision_by_numbers(columns, t, s, which), columns);
     }
     bool is_guard() const { return which == sought::guards_first; }
     const variant_checks& on() const { return g.of(s); }
@@ -20242,7 +20385,9 @@ inline constexpr auto checks = [] {
         // A colleague's load on the same GPU. False alarm: pages of stages or workers that each
         // count each request.
         {"served_others", repeat,
-         [](g in) { return served_others(in.unfinished, *in.repeat); }},
+         [](g in) {
+             return in.e.counts_work ? cause{} : served_others(in.unfinished, *in.repeat);
+         }},
         // A wrong key, a model that is not there.
         {"no_success", variant, no_success},
 
@@ -20372,6 +20517,10 @@ constexpr std::size_t place_of_check(std::string_view name) {
     return i;
 }
 inline constexpr std::size_t first_of_every_verdict = place_of_check("cut_off");
+/// Counts of work have no times and no answers to be checked.
+inline std::size_t end_of_checks(const slo& s) {
+    return is_of_work(s.statistic.metric) ? place_of_check("share_machine") : checks.size();
+}
 
 // ---- the walk
 
@@ -20579,7 +20728,7 @@ inline decision decision_on(const measurements& e, const judging_parameters& t,
                             const validity_checks& g, const slo& s,
                             std::optional<client_error>* error = nullptr) {
     objective_in_check o{e, t, g, s};
-    make_checks(0, checks.size(), o);
+    make_checks(0, end_of_checks(s), o);
     if (error && !*error && !s.is_advisory) *error = std::move(o.by_client);
     return std::move(o.v);
 }
@@ -21300,6 +21449,7 @@ inline std::string method_text(const decision& d) {
                     ? printed(", after %g of 4 quarters", 4 * d.rule.part)
                     : "");
     case verdict_method::loads: return "its objectives, load by load";
+    case verdict_method::equal_counts: return "number against number";
     }
     return {};
 }
@@ -21379,6 +21529,7 @@ inline arithmetic arithmetic_of(const decision& d) {
         a.add("limit", {d.limit});
         a.add_analysis(d.last, d.rule);
         break;
+    case verdict_method::equal_counts: a.add_values(d); break;
     case verdict_method::loads:
         for (const margin_at& m : d.margins) a.add(printed("load %.6g", m.load), {m.margin});
         break;
@@ -22428,6 +22579,7 @@ inline load_conditions load_conditions_of(const plan& p) {
     c.other_requests = static_cast<bool>(t.otherwise);
     c.short_outputs_expected = expects_short_outputs(p);
     c.spins = t.client.spin;
+    c.counts_work = t.counts_work;
     c.max_skew_s = p.max_skew_s;
     return c;
 }
@@ -22845,6 +22997,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
     const std::string given = "the SLO " + str(s.text()) + " is refused: ";
     day_of_end(s);
     if (is_capacity(w.metric)) return check_capacity(s, c, given);
+    if (is_of_work(w.metric)) return;  // by the extension, of the whole plan
     for (const statistic_data& part : w.parts) {
         if (!is_of_requests(part.metric) && !is_throughput(part.metric))
             refuse({given, "a ratio is of times and speeds of requests, or of throughputs"});
@@ -23639,6 +23792,9 @@ inline void check_baseline(const scenario& s) {
                         "server do differ, and it runs from above 0 to 50 %%", day_sd * 100)});
 }
 
+inline bool counts_work(const slo_list& slos) {
+    return any_of(slos, [](const slo& x) { return is_of_work(x.statistic.metric); });
+}
 inline bool has_values(const slo_list& slos) {
     return any_of(slos, [](const slo& x) { return is_judged_by_spread(x.statistic.metric); });
 }
@@ -23664,6 +23820,7 @@ inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
     repeat_counts n{is_paired ? first_pair_analysis : first_analysis,
                     is_paired ? last_pair_analysis : last_analysis};
     if (goes_by_slices(s)) n = {1, 1};
+    if (counts_work(s.slos)) return {static_cast<int>(asked), static_cast<int>(asked)};
     // One long run shows a drift; more runs are only for cases that it leaves open.
     const auto drifts = [](const slo& x) { return is_drift(x.statistic.metric); };
     if (s.slos.size() > 0 && !is_paired && all_of(s.slos, drifts)) n.first = 1;
@@ -23776,6 +23933,7 @@ inline measured_load planned_load_of(const scenario& s, const arrival_data& a, s
             .slos = {s.slos.begin(), s.slos.end()}};
 }
 inline void check_objectives(const plan& p) {
+    if (p.sent->counts_work) the_work().check_work(p);
     const slo_context context(p);
     for (const auto* objectives : {&p.judged->slos, &p.judged->search.objectives_held})
         for (const slo& x : *objectives) check_slo(x, context);
@@ -23788,7 +23946,9 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
                     scenario_use use = scenario_use::measure,
                     const api_traits& api = apis[0], const load_shard& part = {}) {
     const auto read = std::make_shared<const workload_files>(std::move(files));
-    const scenario s = completed(asked, *read, api);
+    const bool is_of_counts = counts_work(asked.slos);
+    const scenario s = is_of_counts ? the_work().as_counted(completed(asked, *read, api))
+                                    : completed(asked, *read, api);
     const arrival_data arrivals = planned_arrivals(s.arrivals.data(), read->trace);
     check_extent(s, arrivals, read->trace);
     check_counts(s);
@@ -23813,7 +23973,8 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
          .plays_out =
              any_of(s.slos, [](const slo& x) { return is_of_sessions(x.statistic.metric); }),
          .client = s.client,
-         .compares_answers = compares_answers},
+         .compares_answers = compares_answers,
+         .counts_work = is_of_counts},
         planned_otherwise(s, arrivals, read, api, default_seed, tasks)};
     check_young_sessions(sent);
     if (api.generates && !sent.common.stream &&
@@ -25047,6 +25208,8 @@ inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_cond
            under.pairs_are_fresh);
     v.flag({"short_outputs_expected"}, under.short_outputs_expected);
     v.flag({"spin"}, under.spins);
+    v.flag({"counts_work", "the objectives are on the work of the server", if_any},
+           under.counts_work);
     v.whole({"expected_requests"}, expected.requests);
     v.text({"stopped"}, under.stopped);
     if (v.has("expected_first_turns", expected.has_turns)) {
@@ -25558,7 +25721,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     v.whole({"repeats"}, of.repeats);
     v.whole({"requests"}, of.requests);
     v.choice({"side", "which side of the limit is the good one"}, side, good_side::at_least);
-    v.choice({"decided_by"}, of.decided_by, verdict_method::slices_at_once);
+    v.choice({"decided_by"}, of.decided_by, verdict_method::equal_counts);
     v.choice({"unit", "what repeats counts"}, of.counted_in, verdict_unit::probe);
     reason_fields(v, of);
     v.text({"file"}, file);
@@ -28900,7 +29063,8 @@ const char* to_string(run_variant a) {
 }
 const char* to_string(verdict_method m) {
     return detail::name_at({"none", "counts", "counted_misses", "moderated_t", "noisy_t", "t",
-                            "slices", "loads", "predictive_t", "slices_at_once"}, m);
+                            "slices", "loads", "predictive_t", "slices_at_once",
+                            "equal_counts"}, m);
 }
 const char* to_string(verdict_unit u) {
     return detail::name_at({"none", "repeat", "pair", "probe"}, u);
@@ -33012,6 +33176,12 @@ class answer_keeper {
 public:
     answer_keeper(const load_order& order, load_state& shared) : order_(order), shared_(shared) {}
 
+    /// Keeps the body of a request, of which the server says later how many tokens it has.
+    void on_sent(std::size_t index, const std::string& request) {
+        if (!order_.what->sent->counts_work) return;
+        constexpr std::string_view end = "\r\n\r\n";
+        bodies_.push_back({index, request.substr(request.find(end) + end.size())});
+    }
     /// Writes the facts of the answer into its record.
     void on_answer(const planned_request& w, record& r, const answer_reader& a) {
         const answer_use use = answer_use_at(*order_.what->sent, w.index);
@@ -33034,6 +33204,7 @@ public:
     void move_into(repeat_data& d) {
         std::move(texts_.begin(), texts_.end(), std::back_inserter(d.texts));
         std::move(shown_.begin(), shown_.end(), std::back_inserter(d.shown));
+        std::move(bodies_.begin(), bodies_.end(), std::back_inserter(d.bodies));
     }
 
 private:
@@ -33048,7 +33219,7 @@ private:
 
     const load_order& order_;
     load_state& shared_;
-    vector<kept_text> texts_{}, shown_{};
+    vector<kept_text> texts_{}, shown_{}, bodies_{};
 };
 
 /// Records of one thread and their gaps, kept for the statistics and passed to the writer.
@@ -33295,6 +33466,7 @@ private:
         io_.alert.on_step(now);
         some_leave_ = some_leave_ || r.cancel_after_s > 0;
         agenda_.on_dispatched(next.what, now);
+        answers_.on_sent(index, r.bytes);
         r.asked.is_kept = agenda_.goes_on(index) || answer_use_at(sent_, index).is_read();
         const std::size_t conversation =
             order_.target->transport ? index / sent_.stride : connection::nobody;
@@ -35035,8 +35207,8 @@ inline std::string why_unreported(const server_pages& on, const vector<metrics_p
                    : "no metrics page reports the energy or the power of accelerators: name an "
                      "exporter's, endpoint{.telemetry = {\"http://host:9400/metrics\"}}";
     }
-    if (what.metric == metric_id::server_metric) {
-        const series_selector wanted = selector_of(str(what.gauge));
+    if (const std::string series = series_in(what); !series.empty()) {
+        const series_selector wanted = selector_of(series);
         std::string why;
         for (const metrics_page& page : pages) {
             const std::string here = why_no_series(page, wanted);
@@ -35048,8 +35220,10 @@ inline std::string why_unreported(const server_pages& on, const vector<metrics_p
     if (!on.first_is_servers)
         return on.is_off ? on.problem
                          : on.problem + (on.problem.empty() ? "" : "; ") + how_to_switch_on;
-    const auto q = quantity_of(what.metric);
+    const auto q = is_of_work(what.metric) ? quantity_counted(what) : quantity_of(what.metric);
     if (!q || !std::isnan(r.value(*q))) return {};
+    if (*q == server_quantity::prefix_hits && !std::isnan(r.value(server_quantity::prefix_queries)))
+        return {};  // there was none yet
     const server_traits* const server = found_in(pages.front());
     const std::string more = server ? server->more : "";
     return "the page of " + std::string(server ? server->name : "this server") +
@@ -35083,19 +35257,47 @@ inline void rest(const server_pages& pages) {
     comes_by(is_idle, now_ns() + ns_of(5), 0.1);
 }
 
-/// Reads once before the load, once a second during it, and once after it. It uses at most 1 % of a
-/// core: slow pages are read less often.
+inline constexpr double rest_within_s = 10, between_pages_s = 0.3;
+/// Waits until a server has nothing to do, and two of its pages one after the other are alike.
+/// Returns false if it does not come to rest in time.
+inline bool comes_to_rest(const server_pages& pages) {
+    page_reading before{};
+    const auto is_alike = [](double a, double b) {
+        return a == b || (std::isnan(a) && std::isnan(b));
+    };
+    const auto is_at_rest = [&] {
+        page_reading now = reading_of_server(pages);
+        const double left =
+            now.value(server_quantity::running) + now.value(server_quantity::waiting);
+        bool alike = !(left > 0);
+        for (std::size_t q = 0; q < quantity_count; ++q)
+            alike = alike && is_alike(now.values[q], before.values[q]) &&
+                    is_alike(now.counts[q], before.counts[q]);
+        before = std::move(now);
+        return stop_asked.load() || alike;
+    };
+    return comes_by(is_at_rest, now_ns() + ns_of(rest_within_s), between_pages_s);
+}
+
+/// What a page is read for.
+enum class page_use : unsigned char { speed, work };
+
+/// Reads once before the load, once a second during it, and once after it. Where work is counted,
+/// the first and the last page are those of an idle server. It
+/// uses at most 1 % of a core: slow pages are read less often.
 class page_watch : not_copied {
 public:
-    page_watch(const server_pages& pages, const vector<std::string>& selectors)
-        : pages_(pages) {
+    page_watch(const server_pages& pages, const vector<std::string>& selectors,
+               page_use use = page_use::speed)
+        : pages_(pages), use_(use) {
         metrics_.of = pages.of;
         metrics_.problem = pages.problem;
         metrics_.is_read = !pages.all.empty();
         metrics_.selectors = selectors;
         if (!metrics_.is_read) return;
+        const bool rests = is_at_rest();
         read_once();
-        began_well_ = !metrics_.readings.empty();
+        began_well_ = rests && !metrics_.readings.empty();
         if (began_well_) metrics_.from_s = last_reported_s_;
         reading_.begin(
             [this] { return now_ns() + ns_of(std::max(every_s, cost_s_ / max_cpu_utilization)); },
@@ -35107,6 +35309,7 @@ public:
     server_metrics metrics(double finished) {
         reading_.stop();
         if (!metrics_.is_read) return std::move(metrics_);
+        if (!is_at_rest()) began_well_ = false;
         for (int tries = 0;; ++tries) {
             const std::size_t before = metrics_.readings.size();
             read_once();
@@ -35127,6 +35330,13 @@ public:
 private:
     static constexpr double every_s = 1, max_cpu_utilization = 0.01;
 
+    /// Of work; otherwise a page is read as the server is.
+    bool is_at_rest() {
+        if (use_ == page_use::speed || !pages_.first_is_servers) return true;
+        const bool is = comes_to_rest(pages_);
+        if (!is) miss(printed("the server was not idle within %g s", rest_within_s));
+        return is;
+    }
     /// Returns why reading failed, "" if it did not.
     std::string try_to_read() {
         vector<metrics_page> pages;
@@ -35177,6 +35387,7 @@ private:
     }
 
     const server_pages& pages_;
+    const page_use use_;
     server_metrics metrics_{};  // of the reader while it runs, else of the owner
     bool began_well_ = false;
     double last_reported_s_ = not_a_number;  // time of the last page, by its server's clock
@@ -35365,7 +35576,9 @@ public:
     /// Refuses an objective on metrics that its pages lack. A fresh server may not list all its
     /// metrics yet, so it is asked for one token first.
     void check_reports_metrics(vector<slo> slos, const request_spec& common) const {
-        erase_if(slos, [](const slo& s) { return !is_of_server(s.statistic.metric); });
+        erase_if(slos, [](const slo& s) {
+            return !is_of_server(s.statistic.metric) && !is_of_work(s.statistic.metric);
+        });
         if (slos.empty()) return;
         std::string why = why_any_unreported(pages_, slos);
         if (why.empty()) return;
@@ -36977,6 +37190,7 @@ private:
         vector<slo> compared = p.judged->slos;
         erase_if(compared, is_absolute);
         if (baseline_) baseline_->check_reports_metrics(compared, p.sent->common);
+        if (p.sent->counts_work) the_work().check_counters(candidate_, p);
         check_images(p, *candidate_.load().api);
         if (baseline_) check_images(p, *baseline_->load().api);
     }
@@ -37857,12 +38071,14 @@ inline slot_seen run_slot(const slot_host& host, const slot& s,
         for (const variant_repeat& v : variants)  // one program reads them
             if (s.is_kept)
                 pages.emplace_back(p.shard.index == 0 ? v.target.pages() : none,
-                                   named_series(v.what.judged->slos));
+                                   named_series(v.what.judged->slos),
+                                   p.sent->counts_work ? page_use::work : page_use::speed);
         run_repeat(variants);
     });
     for (std::size_t i = 0; i < pages.size(); ++i) {
         repeat_data& d = variants[i].seen;
         d.server = pages[i].metrics(cross_check_of(d).finished);
+        if (p.sent->counts_work) the_work().foresee(variants[i].target, d);
         program.note_gaps(d.gaps.size());
     }
     return seen_of(s, variants, end.part(), alone, day_ahead_ns() - was_ahead_ns);

@@ -142,14 +142,16 @@ slo operator==(server_count, const I& n) {
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_WORK_IMPLEMENTED)
 #define LLMBENCH_WORK_IMPLEMENTED
 
-#include <algorithm>  // min
-#include <cmath>  // isfinite
+#include <algorithm>  // min, mismatch, sort
+#include <cmath>  // isfinite, floor, isnan, fabs
 #include <cstddef>  // size_t
 #include <iterator>  // size
 #include <map>
 #include <string>
 #include <string_view>
-#include <utility>  // pair
+#include <utility>  // pair, move
+
+#include <picojson.h>  // JSON of servers
 
 // ===== [E] what requests should cost a server that has a prefix cache ============================
 // A cache of whole blocks, as vLLM and SGLang have, which forgets nothing. The model knows tokens
@@ -303,6 +305,559 @@ inline std::size_t work_named(std::string_view name) {
     return i;
 }
 
+// ===== [E] which gates can have objectives on work ===============================================
+
+inline bool is_expected(const slo& s) {
+    return is_of_work(s.statistic.metric) && terms_of(s).from == work_limit::source::model;
+}
+/// Whether a count depends on what the server's prefix cache has before the load.
+inline bool depends_on_cache(const std::string& count) {
+    return count != "server_requests" && count != "generated_tokens" &&
+           count != "drafted_tokens" && count != "accepted_tokens" && work_named(count) < 8;
+}
+/// Whether a count is of the model's prefix cache, so that it needs token ids.
+inline bool is_of_prompts(const std::string& count) {
+    return count == "prefilled_tokens" || count == "cached_tokens";
+}
+
+/// Whether each repeat finds a server without the prompts of the one before.
+inline bool is_reset(const scenario& s) {
+    const auto* const p = s.target.what().get<process>();
+    return !s.prepare.empty() || (p && (p->restart_between_repeats || s.repeats == 1));
+}
+/// The scenario of a gate that counts work: without a warm-up, of two repeats, greedy.
+inline scenario as_counted(const scenario& asked) {
+    scenario s = asked;
+    std::string first;
+    for (const slo& x : s.slos)
+        if (first.empty() && is_of_work(x.statistic.metric)) first = str(x.text());
+    const std::string given = "the SLO " + first + " is refused: ";
+    for (const slo& x : s.slos)
+        if (!is_of_work(x.statistic.metric) && x.statistic.metric != metric_id::error_rate)
+            refuse({given, "it counts the work of a load whose prompts are the same each time, and ",
+                    str(x.text()), " needs new ones: give each a gate of its own"});
+    if (s.duration.seconds() > 0)
+        refuse({given, "duration is set, which sends another number of requests each time: give "
+                       "requests alone"});
+    if (!(s.requests > 0)) refuse({given, "requests is not set"});
+    if (s.arrivals.data().is_searched)
+        refuse({given, "arrivals is a search, and work is counted of one load"});
+    if (s.pairs == at_once)
+        refuse({given, "pairs is at_once: work is counted of one server after the other"});
+    if (s.baseline.is_of_extension())
+        refuse({given, "the baseline is a history, and work is held against a number, a live "
+                       "baseline or a stored run"});
+    if (!s.beside.empty())
+        refuse({given, "side tasks (beside) send requests of their own, whose work would count"});
+    if (s.warmup.until_stable() || s.warmup.seconds() > 0)
+        refuse({given, "warmup is a time, in which another number of requests is sent each time: "
+                       "give it a number of requests"});
+    const warmup_amount usual;
+    if (s.warmup.requests() == usual.requests()) s.warmup = 0;
+    if (s.repeats == 0) s.repeats = 2;
+    for (const slo& x : s.slos)
+        if (is_of_work(x.statistic.metric) && depends_on_cache(terms_of(x).what) && !is_reset(s))
+            refuse({"the SLO ", str(x.text()), " is refused: nothing resets the server before a "
+                    "repeat, which would find the prompts of the one before: give .prepare = "
+                    "{post(\"/reset_prefix_cache\")} (vLLM, with VLLM_SERVER_DEV_MODE=1) or "
+                    "{post(\"/flush_cache\")} (SGLang), or a process with "
+                    ".restart_between_repeats"});
+    const bool is_set = str(s.options.extra_body).find("\"temperature\"") != std::string::npos;
+    if (!s.options.temperature && !is_set) s.options.temperature = 0.0;
+    return s;
+}
+
+/// A count is a whole number.
+inline void check_number(const work_terms& t, const std::string& given) {
+    const bool is_exact = t.side == work_side::equal;
+    if (is_exact && t.factor != 1)
+        refuse({given, "a part of a count is seldom a whole number: write <= or >="});
+    if (t.from == work_limit::source::number &&
+        !(t.number >= 0 && t.number < 0x1p53 && std::floor(t.number) == t.number))
+        refuse({given, "a count is a whole number from 0 on"});
+    if (!(t.factor > 0)) refuse({given, "the factor must be above zero"});
+    if (t.what == "preemptions" && t.number != 0)
+        refuse({given, "how often a server preempts depends on time: only none, == 0, is the same "
+                       "each time"});
+}
+/// The objective may only ask for what a load determines.
+inline void check_steps(const work_terms& t, const planned_traffic& sent,
+                        const std::string& given) {
+    const bool is_exact = t.side == work_side::equal;
+    const bool is_alone = !sent.is_open_loop() && users_of(sent) == 1;
+    if (t.what == "engine_steps" && is_exact && !is_alone)
+        refuse({given, "which requests share a pass depends on time: write <=, or send one after "
+                       "the other, closed_loop(1)"});
+    if (t.what == "engine_steps" && sent.is_open_loop() && sent.arrivals.rate > 0)
+        refuse({given, "at a rate, which requests share a pass depends on time: give it a closed "
+                       "loop, or all_at_once()"});
+}
+/// Whether all answers have the lengths that are asked for.
+inline bool forces_all_lengths(const planned_traffic& sent) {
+    return !any_part(sent, [](const plan_part& part) { return !part.forces_length; });
+}
+inline bool is_greedy(const planned_traffic& sent) {
+    return !any_part(sent, [](const plan_part& part) { return part.common.temperature != 0; });
+}
+inline void check_answers(const work_terms& t, const planned_traffic& sent,
+                          const std::string& given) {
+    const bool is_expected = t.from == work_limit::source::model;
+    if (t.what == "generated_tokens" && !forces_all_lengths(sent)) {
+        if (is_expected)
+            refuse({given, "answers end where the model ends them, so no length is expected: use a "
+                           "workload that forces lengths"});
+        if (!is_greedy(sent))
+            refuse({given, "answers end where the model ends them, by chance with this "
+                           "temperature: force their lengths, or set options.temperature to 0"});
+    }
+    if ((t.what == "drafted_tokens" || t.what == "accepted_tokens") && !is_greedy(sent))
+        refuse({given, "drafts are accepted by chance unless options.temperature is 0"});
+}
+inline void check_objective(const slo& s, const planned_traffic& sent,
+                            const planned_judging& judged) {
+    const std::string given = "the SLO " + str(s.text()) + " is refused: ";
+    const work_terms t = terms_of(s);
+    check_number(t, given);
+    if (t.from == work_limit::source::baseline && !judged.has_baseline &&
+        !judged.has_stored_baseline)
+        refuse({given, "the scenario has no baseline"});
+    check_steps(t, sent, given);
+    check_answers(t, sent, given);
+    if (!sent.scores.empty())
+        refuse({given, sent.scores, " generates nothing, and work is counted of generation"});
+    if (t.from != work_limit::source::model) return;
+    if (t.what != "server_requests" && t.what != "generated_tokens" && !is_of_prompts(t.what))
+        refuse({given, "what is expected is known of server_requests, prefilled_tokens, "
+                       "cached_tokens and generated_tokens: write a number, or baseline"});
+    if (is_of_prompts(t.what) && sent.common.server_history)
+        refuse({given, "the server keeps the history of each conversation (server_history), so "
+                       "nobody knows its prompts: write a number, or baseline"});
+}
+inline void check_work(const plan& p) {
+    for (const slo& s : p.judged->slos)
+        if (is_of_work(s.statistic.metric)) check_objective(s, *p.sent, *p.judged);
+}
+
+// ===== [E] what the requests of a load should have cost ==========================================
+
+/// Ids of tokens, or why there are none.
+struct told_ids {
+    token_ids ids{};
+    std::string problem{};
+};
+inline bool add_ids(const picojson::value* list, token_ids& to) {
+    if (!list || !list->is<picojson::array>()) return false;
+    for (const picojson::value& id : list->get<picojson::array>()) {
+        if (!id.is<double>()) return false;
+        to.push_back(static_cast<int>(id.get<double>()));
+    }
+    return !to.empty();
+}
+/// The tokens of the prompt of a request: those that it lists itself, or those that the server's
+/// /tokenize makes of the same body, chat template included.
+inline told_ids ids_of_prompt(const load_target& to, const std::string& body, double within_s) {
+    told_ids told;
+    picojson::value asked, answered;
+    if (parse_json(body, asked) && add_ids(member(asked, "prompt"), told.ids)) return told;
+    const http_answer a =
+        blocking_post(to, inquiry_path(to, "/tokenize"), to.fields, body, within_s);
+    if (a.status == 200 && parse_json(a.body, answered) &&
+        add_ids(member(answered, "tokens"), told.ids))
+        return told;
+    told.ids.clear();
+    told.problem = a.status == 0     ? "POST /tokenize has no answer"
+                   : a.status != 200 ? printed("POST /tokenize answers HTTP %d", a.status)
+                                     : "POST /tokenize lists no tokens";
+    return told;
+}
+
+/// Where each request of a model's order is in the repeat's records.
+struct request_in_order {
+    std::size_t place = 0;  // among the records
+    model_request what{};
+};
+/// Sets the ids of answers, as far as a later prompt of the same conversation has them: it begins
+/// with the earlier one. Others have ids that no prompt has.
+inline void add_answers(vector<request_in_order>& all, const vector<record>& records) {
+    std::map<long long, std::size_t> next;  // of a conversation, from the last request backwards
+    for (std::size_t i = all.size(); i-- > 0;) {
+        model_request& r = all[i].what;
+        const record& own = records[all[i].place];
+        const auto later = next.find(own.conversation);
+        if (later != next.end()) {
+            const token_ids& prompt = all[later->second].what.prompt;
+            const std::size_t n = r.prompt.size();
+            const bool goes_on =
+                prompt.size() > n && std::equal(r.prompt.begin(), r.prompt.end(), prompt.begin());
+            const std::size_t said = static_cast<std::size_t>(own.output_tokens);
+            for (std::size_t k = n; goes_on && k < std::min(prompt.size(), n + said); ++k)
+                r.answer.push_back(prompt[k]);
+        }
+        while (r.answer.size() < static_cast<std::size_t>(own.output_tokens))
+            r.answer.push_back(-1 - static_cast<int>(i));
+        next[own.conversation] = i;
+    }
+}
+inline double block_of(const repeat_data& d) {
+    if (d.server.readings.empty()) return not_a_number;
+    if (d.server.of == "llama.cpp") return 1;
+    return d.server.readings.back().value(server_quantity::block_tokens);
+}
+/// Sets what the requests of a repeat should have cost, in the order in which they were sent.
+inline void foresee(const live_target& on, repeat_data& d) {
+    constexpr double within_s = 10;
+    std::map<std::size_t, const std::string*> bodies;
+    for (const kept_text& b : d.bodies) bodies[b.index] = &b.said;
+    vector<request_in_order> all;
+    foreseen_work& w = d.foreseen;
+    const double block = block_of(d);
+    if (!(block >= 1)) w.unknown = "its page does not tell the size of a block of its prefix cache";
+    for (std::size_t i = 0; i < d.records.size() && w.unknown.empty(); ++i) {
+        const auto body = bodies.find(index_of(d.records[i], i));
+        if (body == bodies.end()) continue;
+        told_ids told = ids_of_prompt(on.load(), *body->second, within_s);
+        const int counted = d.records[i].prompt_tokens;
+        if (told.problem.empty() && counted > 0 &&
+            static_cast<std::size_t>(counted) != told.ids.size())
+            told.problem = printed("POST /tokenize finds %zu tokens in the prompt of request %zu, "
+                                   "and its answer's usage %d", told.ids.size(), i + 1, counted);
+        w.unknown = told.problem;
+        all.push_back({i, {std::move(told.ids), {}}});
+    }
+    d.bodies = {};
+    if (!w.unknown.empty()) return;
+    sort_by(all, [&](const request_in_order& r) { return d.records[r.place].sent_ns; });
+    add_answers(all, d.records);
+    vector<model_request> in_order;
+    for (request_in_order& r : all) in_order.push_back(std::move(r.what));
+    const vector<work_done> each = expected_work(in_order, static_cast<int>(block));
+    w.prompt.resize(d.records.size(), 0);
+    w.cached.resize(d.records.size(), 0);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        w.prompt[all[i].place] = static_cast<double>(each[i].prefilled + each[i].cached);
+        w.cached[all[i].place] = static_cast<double>(each[i].cached);
+    }
+}
+
+/// Refuses objectives on what is expected of prompts, where the server does not tell their tokens
+/// or the size of its blocks, or has a cache of another kind.
+inline void check_counters(const live_target& on, const plan& p) {
+    const planned_traffic& sent = *p.sent;
+    for (const slo& s : p.judged->slos) {
+        if (!is_expected(s) || !is_of_prompts(terms_of(s).what)) continue;
+        const std::string given = "the SLO " + str(s.text()) + " is refused: ",
+                          instead = "; a number or baseline in place of expected needs none of it";
+        const api_traits& api = *on.load().api;
+        const std::string_view name = api.name;
+        if ((name != "openai_chat" && name != "openai_completions") || on.load().transport)
+            refuse({given, "what is expected needs the tokens of each prompt, which are known of "
+                           "openai_chat and openai_completions over HTTP, and the API is ",
+                    api.name, instead});
+        const std::string of = on.pages().of;
+        const bool are_several = sent.is_open_loop() || users_of(sent) > 1;
+        if (of == "llama.cpp" && are_several)
+            refuse({given, "llama-server has a cache for each of its slots, and which slot takes a "
+                           "request of several users depends on time: send one after the other, "
+                           "closed_loop(1)"});
+        if (of == "SGLang" && are_several)
+            refuse({given, "SGLang caches a prompt when its request ends, so how many of several "
+                           "users compute a shared prefix depends on time: send one after the "
+                           "other, closed_loop(1)"});
+        const double block = on.pages().first_is_servers
+                                 ? reading_of_server(on.pages()).value(server_quantity::block_tokens)
+                                 : not_a_number;
+        if (of != "llama.cpp" && !(block >= 1))
+            refuse({given, "what is expected needs the size of a block of the prefix cache, which "
+                           "the server's page does not tell (vLLM and SGLang: cache_config_info)",
+                    instead});
+        const request_spec r = request_of(p, run_variant::candidate, 0, 0);
+        const told_ids told = ids_of_prompt(on.load(), request_body(api, on.load().model, r), 10);
+        if (!told.problem.empty())
+            refuse({given, "what is expected needs the tokens of each prompt: ", told.problem,
+                    instead});
+        return;
+    }
+}
+
+// ===== [E] verdicts on work: number against number ===============================================
+
+inline std::string counted_text(double n) { return printed("%.15g", n); }
+
+// ---- what makes a repeat unfit
+
+inline double requests_sent(const repeat_data& d) {
+    double n = 0;
+    for (const record& r : d.records) n += r.sent_ns > 0;
+    return n;
+}
+/// Requests whose work is not that of a whole answer; "" for none.
+inline std::string fault_of_requests(const repeat_data& d) {
+    std::size_t failed = 0, again = 0;
+    const record* example = nullptr;
+    for (const record& r : d.records) {
+        again += r.resends > 0;
+        if (r.status == request_status::ok) continue;
+        ++failed;
+        if (!example) example = &r;
+    }
+    if (failed > 0)
+        return printed("%zu of %zu requests did not end well, and nobody knows what they cost "
+                       "(%s%s%s)", failed, d.records.size(), to_string(example->status),
+                       example->error.empty() ? "" : ": ", example->error.c_str());
+    if (again > 0)
+        return printed("%zu of %zu requests were sent again, as their connection was lost, and "
+                       "may have cost twice as much", again, d.records.size());
+    return {};
+}
+/// Requests or tokens of somebody else on the page, or ours that it lacks; "" for none.
+inline std::string fault_of_others(const repeat_data& d) {
+    const reading_span s = *whole_span(d.server);
+    const double ours = requests_sent(d);
+    const auto change = [&](server_quantity q) {
+        return counted_between(s.from->value(q), s.to->value(q));
+    };
+    const double reported = change(server_quantity::requests_done);
+    if (reported > ours)
+        return printed("its page counts %.0f finished requests, and %.0f were sent: somebody else "
+                       "uses it, or something sends requests twice", reported, ours);
+    if (reported < ours)
+        return printed("its page counts %.0f finished requests of the %.0f sent: it is behind, or "
+                       "is the page of another server or model", reported, ours);
+    if (!std::isnan(reported)) return {};
+    double tokens = 0;
+    for (const record& r : d.records)
+        tokens += r.token_source == token_origin::usage ? r.output_tokens : not_a_number;
+    const double generated = change(server_quantity::generation_tokens);
+    if (std::isnan(tokens) || std::isnan(generated) || generated == tokens) return {};
+    return printed("its page counts %.0f generated tokens, and the usage of the answers %.0f: "
+                   "somebody else uses it, or it is the page of another server", generated, tokens);
+}
+/// Why a count of a repeat says nothing, "" if it does.
+inline std::string fault_of_count(const repeat_data& d, const statistic_data& what) {
+    const server_metrics& w = d.server;
+    const std::string why = w.problem.empty() ? "" : " (" + w.problem + ")";
+    if (std::string fault = fault_of_requests(d); !fault.empty()) return fault;
+    if (!w.is_read || w.readings.size() < 2 || !w.has_both_ends)
+        return "its page was not read when it was idle, before the load and after it" + why;
+    if (history_of(w) == page_history::several_servers)
+        return "its page is of several servers in turns";
+    if (history_of(w) == page_history::restarted) return "it restarted";
+    if (std::isnan(work_of(what, d))) {
+        const bool fell = have_fallen(w.readings.front(), w.readings.back());
+        return fell ? "its counters fell: it began anew"
+                    : "its page does not report " + str(what.name) + ", or the counter fell";
+    }
+    return str(what.name) == "server_requests" ? "" : fault_of_others(d);
+}
+
+// ---- what a count is held against
+
+/// What the model expects of a repeat; NaN: unknown.
+inline double expected_in(const repeat_data& d, const std::string& count) {
+    const foreseen_work& w = d.foreseen;
+    double n = 0;
+    if (count == "server_requests") return requests_sent(d);
+    if (count == "generated_tokens") {
+        for (const record& r : d.records)
+            n += r.most_output_tokens > 0 ? r.most_output_tokens : not_a_number;
+        return n;
+    }
+    if (w.prompt.empty() || w.cached.size() != w.prompt.size()) return not_a_number;
+    for (std::size_t i = 0; i < w.prompt.size(); ++i)
+        n += count == "cached_tokens" ? w.cached[i] : w.prompt[i] - w.cached[i];
+    return n;
+}
+/// The counts of all repeats, and what each is held against.
+struct work_columns {
+    vector<double> counts{}, limits{};
+    std::string fault{};  // why there is no verdict
+    bool are_equal() const { return is_one(counts) && is_one(limits); }
+    static bool is_one(const vector<double>& all) {
+        return all_of(all, [&](double x) { return x == all.front(); });
+    }
+};
+inline void add_limit(work_columns& all, const measurements& e, const objective_columns& c,
+                      const judging_parameters& t, const slo& s, const work_terms& terms,
+                      std::size_t i) {
+    const repeat_data& d = e.candidate[i];
+    switch (terms.from) {
+    case work_limit::source::number: all.limits.push_back(terms.number); return;
+    case work_limit::source::model: {
+        const double n = expected_in(d, terms.what);
+        const std::string& why = d.foreseen.unknown;
+        if (std::isnan(n))
+            all.fault = "what is expected is not known" + (why.empty() ? "" : ": " + why);
+        all.limits.push_back(terms.factor * n);
+        return;
+    }
+    case work_limit::source::baseline: break;
+    }
+    if (e.has_live_baseline()) {
+        if (i >= e.baseline.size()) return;
+        all.fault = fault_of_count(e.baseline[i], s.statistic);
+        if (!all.fault.empty()) all.fault = "baseline: " + all.fault;
+        all.limits.push_back(terms.factor * c.other.each[i]->value);
+        return;
+    }
+    const auto stored = t.stored.values.find(str(s.statistic.name));
+    if (stored == t.stored.values.end() || stored->second.empty())
+        all.fault = "the stored run has no " + terms.what;
+    else if (!work_columns::is_one(stored->second))
+        all.fault = "the repeats of the stored run have different counts of " + terms.what;
+    else all.limits.push_back(terms.factor * stored->second.front());
+}
+inline work_columns work_columns_of(const measurements& e, const objective_columns& c,
+                                    const judging_parameters& t, const slo& s,
+                                    const work_terms& terms) {
+    work_columns all;
+    for (std::size_t i = 0; i < e.candidate.size() && all.fault.empty(); ++i) {
+        all.fault = fault_of_count(e.candidate[i], s.statistic);
+        if (!all.fault.empty())
+            all.fault = printed("repeat %zu: ", i + 1) + all.fault;
+        if (!all.fault.empty()) break;
+        all.counts.push_back(c.mine.each[i]->value);
+        add_limit(all, e, c, t, s, terms, i);
+    }
+    if (all.limits.size() < all.counts.size()) all.counts.resize(all.limits.size());
+    return all;
+}
+
+// ---- words
+
+/// "request 7 (turn 2) had 0 of 192": the first request whose answer says another number of cached
+/// tokens than expected; "" if none does.
+inline std::string first_other_request(const repeat_data& d) {
+    const foreseen_work& w = d.foreseen;
+    if (w.cached.size() != d.records.size()) return {};
+    for (std::size_t i = 0; i < d.records.size(); ++i) {
+        const record& r = d.records[i];
+        if (r.cached_tokens < 0 || r.cached_tokens == w.cached[i]) continue;
+        return printed("request %zu (turn %d) had %d of %.0f", i + 1, r.turn + 1, r.cached_tokens,
+                       w.cached[i]);
+    }
+    return {};
+}
+/// "64 fewer than expected, 2 blocks of 32".
+inline std::string distance_text(const work_terms& terms, double count, double limit,
+                                 const repeat_data& d) {
+    const double off = std::fabs(count - limit);
+    const char* const than = terms.from == work_limit::source::model      ? " than expected"
+                             : terms.from == work_limit::source::baseline ? " than the baseline"
+                                                                          : "";
+    std::string text = counted_text(off) + (count < limit ? " fewer" : " more") + than;
+    if (d.server.readings.empty()) return text;
+    const double block = d.server.readings.back().value(server_quantity::block_tokens);
+    const bool is_of_blocks = block > 1 && std::floor(off / block) * block == off &&
+                              (terms.what == "cached_tokens" || terms.what == "prefilled_tokens");
+    if (is_of_blocks) text += printed(", %.0f block%s of %.0f", off / block,
+                                      off == block ? "" : "s", block);
+    return text;
+}
+/// What answers say of their cached tokens, where that is not what the page counts.
+inline std::string usage_text(const repeat_data& d, const work_terms& terms, double count) {
+    if (terms.what != "cached_tokens") return {};
+    double told = 0;
+    for (const record& r : d.records) told += r.cached_tokens >= 0 ? r.cached_tokens : not_a_number;
+    if (std::isnan(told) || told == count) return {};
+    return printed("the usage of its answers says %.0f", told);
+}
+inline bool were_together(const repeat_data& d) {
+    vector<std::pair<long long, long long>> times;
+    for (const record& r : d.records) times.emplace_back(r.sent_ns, r.end_ns);
+    std::sort(times.begin(), times.end());
+    for (std::size_t i = 1; i < times.size(); ++i)
+        if (times[i].first < times[i - 1].second) return true;
+    return false;
+}
+/// The rule by which repeats of one load may differ.
+inline std::string why_unequal(const work_terms& terms, const repeat_data& d) {
+    if (terms.what == "engine_steps") return "which requests share a pass depends on time";
+    if (terms.what == "preemptions") return "which requests are in memory together depends on time";
+    if (terms.what == "server_requests") return "something sends requests twice, or sends its own";
+    if (terms.what == "generated_tokens") return "answers end where the model ends them";
+    if (terms.what == "drafted_tokens" || terms.what == "accepted_tokens")
+        return "drafts depend on which requests run together";
+    if (were_together(d))
+        return "requests with one prefix ran at once, and how many of them computed it depends on "
+               "time: one user, closed_loop(1), says whether that is all";
+    return "the server does not find the same prompts each time: is its cache too small, or shared?";
+}
+inline std::string enumerated(const vector<double>& counts) {
+    std::string text;
+    for (const double x : counts) text += (text.empty() ? "" : ", ") + counted_text(x);
+    return text;
+}
+
+// ---- the verdict
+
+inline bool holds(work_side side, double count, double limit) {
+    switch (side) {
+    case work_side::equal: break;
+    case work_side::at_most: return count <= limit;
+    case work_side::at_least: return count >= limit;
+    }
+    return count == limit;
+}
+/// The repeat that says the least for the objective.
+inline std::size_t worst_of(const work_columns& all, const work_terms& terms) {
+    std::size_t worst = 0;
+    const auto room = [&](std::size_t i) {
+        const double off = all.limits[i] - all.counts[i];
+        return terms.side == work_side::at_least ? -off
+               : terms.side == work_side::at_most ? off : -std::fabs(off);
+    };
+    for (std::size_t i = 1; i < all.counts.size(); ++i)
+        if (room(i) < room(worst)) worst = i;
+    return worst;
+}
+inline decision judge_work(const measurements& e, const objective_columns& c,
+                           const judging_parameters& t, const slo& s) {
+    const work_terms terms = terms_of(s);
+    decision d = undecided(s);
+    d.is_at_its_end = true;
+    work_columns all = work_columns_of(e, c, t, s, terms);
+    if (!all.fault.empty())
+        return decided(std::move(d), verdict::invalid,
+                       {because::work, whose::server, std::move(all.fault)});
+    if (all.counts.empty())
+        return decided(std::move(d), verdict::invalid, {because::nothing_measured});
+    const std::size_t at = worst_of(all, terms);
+    const repeat_data& repeat = e.candidate[at];
+    const double count = all.counts[at], limit = all.limits[at];
+    d.decided_by = verdict_method::equal_counts;
+    d.counted_in = verdict_unit::repeat;
+    d.repeats = static_cast<int>(all.counts.size());
+    d.requests = static_cast<long long>(d.repeats * requests_sent(repeat));
+    d.measured = count;
+    d.limit = limit;
+    d.values = all.counts;
+    std::size_t held = 0;
+    for (std::size_t i = 0; i < all.counts.size(); ++i)
+        held += holds(terms.side, all.counts[i], all.limits[i]);
+    const bool is_one_sided = terms.side != work_side::equal &&
+                              (held == 0 || held == all.counts.size());
+    std::string why;
+    if (all.are_equal() || is_one_sided) {
+        d.outcome = held > 0 ? verdict::pass : verdict::fail;
+        if (held == 0)
+            why = counted_text(count) + " " + sign_of(terms.side) + " " + counted_text(limit) +
+                  ": " + distance_text(terms, count, limit, repeat);
+    } else {
+        why = "repeats differ, " + enumerated(all.counts) +
+              (work_columns::is_one(all.limits) ? "" : " for " + enumerated(all.limits)) + ": " +
+              why_unequal(terms, repeat);
+    }
+    const bool is_of_cache = terms.from == work_limit::source::model &&
+                             (terms.what == "cached_tokens" || terms.what == "prefilled_tokens");
+    if (d.outcome != verdict::pass && is_of_cache)
+        if (const std::string which = first_other_request(repeat); !which.empty())
+            why += "; " + which;
+    if (const std::string told = usage_text(repeat, terms, count); !told.empty())
+        why += (why.empty() ? "" : "; ") + told;
+    if (!why.empty()) d.why.push_back({because::work, whose::nobody, std::move(why)});
+    return d;
+}
+
 }  // namespace detail
 
 // ===== [E] objectives on work as a gate file says them ===========================================
@@ -318,6 +873,20 @@ slo detail::work_objective(work_count count, const types::text& series, work_sid
                   limit.at);
 }
 
+// ===== [E] the hooks of counts of work ===========================================================
+
+namespace detail {
+
+inline constinit const extension work_counted{.name = "work",
+                                              .as_counted = as_counted,
+                                              .check_work = check_work,
+                                              .check_counters = check_counters,
+                                              .foresee = foresee,
+                                              .judge_work = judge_work};
+/// Before static objects of other files, which may be gates.
+[[gnu::constructor(101)]] static void add_counts_of_work() { add(work_counted); }
+
+}  // namespace detail
 }  // inline namespace v1
 }  // namespace llmbench
 

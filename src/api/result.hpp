@@ -107,7 +107,8 @@ enum class verdict_method : unsigned char {
     t,              ///< the repeats' own spread
     slices, loads,
     predictive_t,   ///< the spread of the baseline runs of a history
-    slices_at_once  ///< slices of the time in which both variants were loaded
+    slices_at_once,  ///< slices of the time in which both variants were loaded
+    equal_counts     ///< counts of work, which are the same in each repeat
 };
 /// The unit in which a verdict counts its sample.
 enum class verdict_unit : unsigned char { none, repeat, pair, probe };

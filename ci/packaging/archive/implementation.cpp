@@ -21,3 +21,4 @@
 #include "llmbench_sessions.hpp"
 #include "llmbench_simulated.hpp"
 #include "llmbench_websocket.hpp"
+#include "llmbench_work.hpp"

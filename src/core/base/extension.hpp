@@ -39,6 +39,7 @@ struct load_state;
 struct measured_gate;
 struct measured_load;
 struct measurements;
+struct objective_columns;
 struct plan;
 struct planned_judging;
 struct planned_task;
@@ -104,6 +105,19 @@ struct extension {
                             const vector<kept_text>& said, const vector<kept_text>& expected,
                             std::size_t max_shown,
                             const std::function<std::string(std::string)>& masked) = nullptr;
+
+    // ---- counts of work
+    /// The scenario of a gate with objectives on work, with its own defaults. Throws if such an
+    /// objective cannot be had of it.
+    scenario (*as_counted)(const scenario& s) = nullptr;
+    /// Throws if one of them cannot be had of the plan.
+    void (*check_work)(const plan& p) = nullptr;
+    /// Throws if a server that is up does not tell what objectives need.
+    void (*check_counters)(const live_target& on, const plan& p) = nullptr;
+    /// Sets what the requests of a load should have cost.
+    void (*foresee)(const live_target& on, repeat_data& d) = nullptr;
+    decision (*judge_work)(const measurements& e, const objective_columns& c,
+                           const judging_parameters& t, const slo& s) = nullptr;
 
     // ---- tasks beside a load, and profiles after it
     /// Throws if `beside` or `on_fail` is unsound.
@@ -196,6 +210,11 @@ inline const extension& the_answers() {
     return the_one_with(&extension::mark_same,
                         "objectives on answers need #include \"llmbench_answers.hpp\" where "
                         "LLMBENCH_MAIN is");
+}
+inline const extension& the_work() {
+    return the_one_with(&extension::judge_work,
+                        "objectives on the work of a server need #include \"llmbench_work.hpp\" "
+                        "where LLMBENCH_MAIN is");
 }
 inline const extension& the_past() {
     return the_one_with(&extension::new_judge,

@@ -74,7 +74,8 @@ const char* to_string(run_variant a) {
 }
 const char* to_string(verdict_method m) {
     return detail::name_at({"none", "counts", "counted_misses", "moderated_t", "noisy_t", "t",
-                            "slices", "loads", "predictive_t", "slices_at_once"}, m);
+                            "slices", "loads", "predictive_t", "slices_at_once",
+                            "equal_counts"}, m);
 }
 const char* to_string(verdict_unit u) {
     return detail::name_at({"none", "repeat", "pair", "probe"}, u);

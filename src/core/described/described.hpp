@@ -71,6 +71,7 @@ inline std::string method_text(const decision& d) {
                     ? printed(", after %g of 4 quarters", 4 * d.rule.part)
                     : "");
     case verdict_method::loads: return "its objectives, load by load";
+    case verdict_method::equal_counts: return "number against number";
     }
     return {};
 }
@@ -150,6 +151,7 @@ inline arithmetic arithmetic_of(const decision& d) {
         a.add("limit", {d.limit});
         a.add_analysis(d.last, d.rule);
         break;
+    case verdict_method::equal_counts: a.add_values(d); break;
     case verdict_method::loads:
         for (const margin_at& m : d.margins) a.add(printed("load %.6g", m.load), {m.margin});
         break;

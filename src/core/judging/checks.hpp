@@ -125,7 +125,9 @@ inline constexpr auto checks = [] {
         // A colleague's load on the same GPU. False alarm: pages of stages or workers that each
         // count each request.
         {"served_others", repeat,
-         [](g in) { return served_others(in.unfinished, *in.repeat); }},
+         [](g in) {
+             return in.e.counts_work ? cause{} : served_others(in.unfinished, *in.repeat);
+         }},
         // A wrong key, a model that is not there.
         {"no_success", variant, no_success},
 
@@ -255,6 +257,10 @@ constexpr std::size_t place_of_check(std::string_view name) {
     return i;
 }
 inline constexpr std::size_t first_of_every_verdict = place_of_check("cut_off");
+/// Counts of work have no times and no answers to be checked.
+inline std::size_t end_of_checks(const slo& s) {
+    return is_of_work(s.statistic.metric) ? place_of_check("share_machine") : checks.size();
+}
 
 // ---- the walk
 

@@ -69,7 +69,7 @@ inline decision decision_on(const measurements& e, const judging_parameters& t,
                             const validity_checks& g, const slo& s,
                             std::optional<client_error>* error = nullptr) {
     objective_in_check o{e, t, g, s};
-    make_checks(0, checks.size(), o);
+    make_checks(0, end_of_checks(s), o);
     if (error && !*error && !s.is_advisory) *error = std::move(o.by_client);
     return std::move(o.v);
 }

@@ -49,6 +49,7 @@ struct load_conditions {
     double decided_after = 1;  // the part of the load after which all was decided
     bool short_outputs_expected = false;  // outputs of one token were requested
     bool spins = false;                   // the client was asked to busy-wait
+    bool counts_work = false;  // its objectives are on work, whose judge knows other clients
     double max_skew_s = infinity;        // between the starts of ranks
     std::string stopped{};                // why there are fewer repeats than planned
     vector<set_aside_repeat> set_aside{};

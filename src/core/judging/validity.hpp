@@ -4,6 +4,7 @@
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "api/slo.hpp"
+#include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
@@ -143,7 +144,9 @@ struct objective_in_check {
     void decide_by_numbers() {
         if (std::exchange(has_numbers, true)) return;
         columns = columns_of(e, s);
-        v = estimated(decision_by_numbers(columns, t, s, which), columns);
+        v = is_of_work(s.statistic.metric)
+                ? the_work().judge_work(e, columns, t, s)
+                : estimated(decision_by_numbers(columns, t, s, which), columns);
     }
     bool is_guard() const { return which == sought::guards_first; }
     const variant_checks& on() const { return g.of(s); }

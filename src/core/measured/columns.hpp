@@ -114,6 +114,7 @@ inline void set_value(column& c, const statistic_data& what, const repeat_data& 
         c.weight = read.weight;
         break;
     }
+    case metric_of::work: c.value = work_of(what, d); break;
     default: break;
     }
 }

@@ -77,6 +77,12 @@ struct kept_text {
     double same_characters = not_a_number;
 };
 
+/// What requests should cost, in order of planned sends.
+struct foreseen_work {
+    vector<double> prompt{}, cached{};  // tokens
+    std::string unknown{};  // why it is not known, "" if it is or nobody asks
+};
+
 /// One repeat of one variant, without its requests.
 struct repeat_facts : client_counts {
     run_variant variant = run_variant::candidate;
@@ -114,6 +120,7 @@ struct repeat_facts : client_counts {
     bool ends_open = false;   // of files: what had not ended with the run is no failure
     warmup_seen warmup{};     // if it ends when the server is stable
     answer_differences differences{};  // of compared answers of a candidate
+    foreseen_work foreseen{};  // where work is counted
     // At once: how fast it answered the same requests, as a part of its speed alone; the standard
     // error of its logarithm. NaN: not tried.
     double speed_at_once = not_a_number, speed_error = not_a_number;
@@ -136,6 +143,7 @@ struct repeat_data : repeat_facts {
     lag_counts stamp_lag{};  // of each read: from wake-up to stamp
     vector<kept_text> texts{};  // whole, until compared with the other variant
     vector<kept_text> shown{};  // masked excerpts that reports may show
+    vector<kept_text> bodies{};  // of requests, until their work is foreseen
 };
 
 inline std::size_t gap_count(const record& r) {

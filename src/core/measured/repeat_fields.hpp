@@ -327,6 +327,18 @@ inline void fields_of(field_visitor& v, answer_differences& differ) {
     v.end();
 }
 
+inline void fields_of(field_visitor& v, foreseen_work& w) {
+    const bool any = !w.prompt.empty() || !w.unknown.empty();
+    if (!v.has("expected_work", any) ||
+        !v.begin({"expected_work", "what requests should cost, in order of planned sends",
+                  at_times}))
+        return;
+    v.numbers({"prompt_tokens"}, w.prompt, {0, max_reported_tokens}, layout::one_line);
+    v.numbers({"cached_tokens"}, w.cached, {0, max_reported_tokens}, layout::one_line);
+    v.text({"unknown", "why it is not known", if_any}, w.unknown);
+    v.end();
+}
+
 /// The connections of a repeat.
 inline void way_fields(field_visitor& v, repeat_facts& d) {
     v.whole({"resends", "of requests whose kept connection was closed without an answer"},
@@ -416,6 +428,7 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     v.list({"beside", "what else was done to the server under the load, task by task", if_any},
            d.side_tasks, [&](side_task_seen& t) { fields_of(v, t, from_ns); });
     fields_of(v, d.differences);
+    fields_of(v, d.foreseen);
     v.list({"ranks", "of a load that several programs sent: what each says of itself", if_any},
            d.ranks, [&](rank_part& r) { fields_of(v, r, from_ns); });
     named_fields(v, {"statistics", "by name, as in an SLO: \"p99(ttft)\"; of fractions that a "

@@ -6,6 +6,7 @@
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
+#include "core/metric/table.hpp"
 #include "core/server_metrics/quantities.hpp"
 
 #include <algorithm>  // find, max, max_element, min, min_element
@@ -15,6 +16,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace llmbench {
 inline namespace v1 {
@@ -182,11 +184,39 @@ inline std::optional<server_quantity> quantity_of(metric_id m) {
     default: return {};
     }
 }
+/// A count of work, and the quantity of pages that it is of.
+struct count_name {
+    const char* name;
+    server_quantity of;
+};
+inline constexpr count_name count_names[] = {
+    {"server_requests", server_quantity::requests_done},
+    {"prefilled_tokens", server_quantity::computed_tokens},
+    {"cached_tokens", server_quantity::prefix_hits},
+    {"generated_tokens", server_quantity::generation_tokens},
+    {"engine_steps", server_quantity::steps},
+    {"drafted_tokens", server_quantity::draft_tokens},
+    {"accepted_tokens", server_quantity::accepted_tokens},
+    {"preemptions", server_quantity::preemptions}};
+inline std::optional<server_quantity> quantity_counted(const statistic_data& what) {
+    for (const count_name& c : count_names)
+        if (str(what.name) == c.name) return c.of;
+    return {};
+}
+/// The series that an objective names, "" for none: `counted("name{label=\"value\"}")`.
+inline std::string series_in(const statistic_data& what) {
+    if (what.metric == metric_id::server_metric) return str(what.gauge);
+    constexpr std::string_view before = "counted(\"", after = "\")";
+    const std::string name = str(what.name);
+    const bool is_one = is_of_work(what.metric) && name.starts_with(before) &&
+                        name.ends_with(after) && name.size() > before.size() + after.size();
+    return is_one ? name.substr(before.size(), name.size() - before.size() - after.size()) : "";
+}
 inline vector<std::string> named_series(const vector<slo>& slos) {
     vector<std::string> names;
     for (const slo& s : slos) {
-        if (s.statistic.metric != metric_id::server_metric) continue;
-        const std::string name = str(s.statistic.gauge);
+        const std::string name = series_in(s.statistic);
+        if (name.empty()) continue;
         if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     }
     return names;

@@ -154,6 +154,33 @@ inline weighed_value energy_per_token_of(const repeat_data& d, const reading_spa
     return tokens > 0 ? weighed_value{joules / tokens, tokens} : weighed_value{};
 }
 
+/// A counter on the last page less the same on the first; a server may begin to report it with its
+/// first event. NaN: unknown, or it fell.
+inline double counted_between(double first, double last) {
+    const double by = last - (std::isnan(first) ? 0 : first);
+    return by >= 0 ? by : not_a_number;
+}
+/// A count of work in a repeat, from its first page to its last one; NaN: unknown.
+inline double work_of(const statistic_data& what, const repeat_facts& d) {
+    const auto s = whole_span(d.server);
+    if (!s) return not_a_number;
+    if (const auto q = quantity_counted(what)) {
+        // Passes are the observations of a histogram.
+        const bool by_count = *q == server_quantity::steps && !std::isnan(s->to->count(*q));
+        const double by = by_count ? counted_between(s->from->count(*q), s->to->count(*q))
+                                   : counted_between(s->from->value(*q), s->to->value(*q));
+        const bool has_cache = !std::isnan(s->to->value(server_quantity::prefix_queries));
+        const bool is_unused = *q == server_quantity::prefix_hits && has_cache &&
+                               std::isnan(s->to->value(*q));  // SGLang before the first hit
+        return is_unused ? 0 : by;
+    }
+    const auto& all = d.server.selectors;
+    const auto i = static_cast<std::size_t>(
+        std::find(all.begin(), all.end(), series_in(what)) - all.begin());
+    return i < s->to->named.size() ? counted_between(s->from->named[i], s->to->named[i])
+                                   : not_a_number;
+}
+
 /// A server metric in one repeat in SI units, NaN if not on its pages.
 inline weighed_value value_by_server(const statistic_data& what, const repeat_data& d) {
     if (is_of_gauge(what.metric)) {

@@ -15,6 +15,7 @@ namespace detail {
 enum class because : unsigned char {
     nothing,
     reported,   // a text from outside
+    work,       // a text of the extension of that name
     stopped,
     unsupported, server_gone, interrupted, no_requests, none_succeeded, no_baseline,
     task_failed, task_idle, undisturbed,  // side tasks
@@ -80,6 +81,7 @@ inline constexpr auto cause_table = [] {
     return std::to_array<cause_row>({
         {nothing, "nothing", "", ""},
         {reported, "reported", "", "{words}"},
+        {work, "work", "", "{words}"},
         {stopped, "stopped", "", "{words}"},
         {unsupported, "unsupported", "", "{words}"},
         {server_gone, "server_gone", "", "{words}"},

@@ -444,6 +444,7 @@ inline std::string value_text(metric_id m, double v) {
     const metric_unit unit = facts_of(m).unit;
     if (std::isnan(v)) return "none";
     if (is_capacity(m) && std::isinf(v)) return "infinite";
+    if (is_of_work(m)) return printed("%.15g", v);
     if (unit == metric_unit::time) return time_text(v);
     if (unit == metric_unit::energy && v < 1) return digits_text(v * 1e3, 3) + " mJ";
     const bool is_rate = unit == metric_unit::tokens_per_s || unit == metric_unit::requests_per_s;
@@ -476,6 +477,7 @@ inline std::string limit_text(metric_id m, double v) {
 /// "baseline - 1 %".
 inline std::string limit_text(const slo& s) {
     const metric_id m = s.statistic.metric;
+    if (is_of_work(m)) return str(s.statistic.gauge).substr(s.statistic.name.size() + 4);
     switch (kind_of(s)) {
     case limit_kind::absolute: break;
     case limit_kind::ratio: return printed("%g * baseline", s.factor);

@@ -356,6 +356,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
     const std::string given = "the SLO " + str(s.text()) + " is refused: ";
     day_of_end(s);
     if (is_capacity(w.metric)) return check_capacity(s, c, given);
+    if (is_of_work(w.metric)) return;  // by the extension, of the whole plan
     for (const statistic_data& part : w.parts) {
         if (!is_of_requests(part.metric) && !is_throughput(part.metric))
             refuse({given, "a ratio is of times and speeds of requests, or of throughputs"});

@@ -115,6 +115,7 @@ inline load_conditions load_conditions_of(const plan& p) {
     c.other_requests = static_cast<bool>(t.otherwise);
     c.short_outputs_expected = expects_short_outputs(p);
     c.spins = t.client.spin;
+    c.counts_work = t.counts_work;
     c.max_skew_s = p.max_skew_s;
     return c;
 }

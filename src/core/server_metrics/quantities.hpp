@@ -17,13 +17,15 @@ namespace detail {
 enum class server_quantity : unsigned char {
     running, waiting, kv_usage, queue_time, prefill_time, decode_time, prompt_tokens,
     generation_tokens, prefix_queries, prefix_hits, preemptions, drafts, draft_tokens,
-    accepted_tokens, requests_done, energy, power, utilisation, temperature, clock
+    accepted_tokens, requests_done, computed_tokens, steps, block_tokens, energy, power,
+    utilisation, temperature, clock
 };
 /// As in files.
 inline constexpr const char* quantity_names[] = {
     "running", "waiting", "kv_usage", "queue_time", "prefill_time", "decode_time", "prompt_tokens",
     "generation_tokens", "prefix_queries", "prefix_hits", "preemptions", "drafts", "draft_tokens",
-    "accepted_tokens", "requests_done", "energy", "power", "utilisation", "temperature", "clock"};
+    "accepted_tokens", "requests_done", "computed_tokens", "steps", "block_tokens", "energy",
+    "power", "utilisation", "temperature", "clock"};
 
 inline constexpr std::size_t quantity_count = static_cast<std::size_t>(server_quantity::clock) + 1;
 static_assert(std::size(quantity_names) == quantity_count);

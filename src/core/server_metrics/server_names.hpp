@@ -50,6 +50,7 @@ enum class joined_by : unsigned char { sum, largest, smallest };
 inline constexpr joined_by gauges_of(server_quantity q) {
     switch (q) {
     case server_quantity::kv_usage:
+    case server_quantity::block_tokens:
     case server_quantity::temperature: return joined_by::largest;
     case server_quantity::clock:
     case server_quantity::utilisation: return joined_by::smallest;
@@ -66,7 +67,8 @@ inline double joined(joined_by how, double a, double b) {
     return a + b;
 }
 
-enum class series_kind : unsigned char { counter, gauge, histogram };
+/// `in_label`: the value is that of a label, as of a series that describes the server.
+enum class series_kind : unsigned char { counter, gauge, histogram, in_label };
 
 /// One name. The value times `to_si` is in seconds, joules, watts, hertz, degrees Celsius, or a
 /// fraction; counts have no unit.
@@ -89,7 +91,13 @@ namespace server_table {
 
 using q = server_quantity;
 inline constexpr series_kind counter = series_kind::counter, gauge = series_kind::gauge,
-                             histogram = series_kind::histogram;
+                             histogram = series_kind::histogram, in_label = series_kind::in_label;
+
+/// Prompt tokens that were not computed: the row before counts these, too.
+constexpr server_name without(series_kind kind, const char* cached) {
+    return {.of = q::computed_tokens, .kind = kind, .name = cached, .to_si = -1, .adds = true,
+            .may_lack = true};
+}
 
 /// A queue beside the first one, of servers that prefill or decode for others or wait for grammars.
 constexpr server_name queue_of_sglang(const char* name) {
@@ -119,6 +127,11 @@ inline constexpr server_name rows[] = {
     {q::draft_tokens, counter, "vllm:spec_decode_num_draft_tokens_total"},
     {q::accepted_tokens, counter, "vllm:spec_decode_num_accepted_tokens_total"},
     {q::requests_done, counter, "vllm:request_success_total"},
+    {q::computed_tokens, counter, "vllm:prompt_tokens_by_source_total", 1, "source",
+     "local_compute"},
+    {q::computed_tokens, histogram, "vllm:request_prefill_kv_computed_tokens"},
+    {q::steps, histogram, "vllm:iteration_tokens_total"},  // those with tokens
+    {q::block_tokens, in_label, "vllm:cache_config_info", 1, "block_size"},
 
     // sglang:cache_hit_rate and sglang:spec_accept_rate have an unknown window. With priorities
     // there are series of each, and the total with "".
@@ -141,6 +154,10 @@ inline constexpr server_name rows[] = {
     {q::prefix_queries, counter, "sglang:prompt_tokens_total"},
     {q::prefix_hits, counter, "sglang:cached_tokens_total"},
     {q::requests_done, counter, "sglang:num_requests_total"},
+    {q::computed_tokens, counter, "sglang:prompt_tokens_total"},
+    without(counter, "sglang:cached_tokens_total"),
+    {q::steps, counter, "sglang:cuda_graph_passes_total"},
+    {q::block_tokens, gauge, "sglang:page_size"},
 
     {q::running, gauge, "tgi_batch_current_size"},
     {q::waiting, gauge, "tgi_queue_size"},
@@ -150,6 +167,7 @@ inline constexpr server_name rows[] = {
     {q::generation_tokens, histogram, "tgi_request_generated_tokens"},
     {q::accepted_tokens, histogram, "tgi_request_skipped_tokens"},
     {q::requests_done, counter, "tgi_request_success"},
+    {q::steps, counter, "tgi_batch_inference_count"},
 
     // A request of several inputs is one, with their mean time.
     {q::waiting, gauge, "te_queue_size"},
@@ -172,6 +190,8 @@ inline constexpr server_name rows[] = {
     {q::draft_tokens, counter, "trtllm_spec_decode_num_draft_tokens_total"},
     {q::accepted_tokens, counter, "trtllm_spec_decode_num_accepted_tokens_total"},
     {q::requests_done, counter, "trtllm_request_success_total"},
+    {q::computed_tokens, counter, "trtllm_prompt_tokens_total"},
+    without(counter, "trtllm_prompt_cached_tokens_total"),
 
     {q::running, gauge, "nv_trt_llm_request_metrics", 1, "request_type", "scheduled"},
     {q::waiting, gauge, "nv_trt_llm_request_metrics", 1, "request_type", "waiting"},
@@ -203,6 +223,8 @@ inline constexpr server_name rows[] = {
     {q::drafts, counter, "llamacpp:spec_decode_num_drafts_total"},
     {q::draft_tokens, counter, "llamacpp:spec_decode_num_draft_tokens_total"},
     {q::accepted_tokens, counter, "llamacpp:spec_decode_num_accepted_tokens_total"},
+    {q::computed_tokens, counter, "llamacpp:prompt_tokens_total"},
+    {q::steps, counter, "llamacpp:n_decode_total"},
 
     {q::running, gauge, "lmdeploy:num_requests_running"},
     {q::waiting, gauge, "lmdeploy:num_requests_waiting"},
@@ -219,10 +241,17 @@ inline constexpr server_name rows[] = {
     {q::draft_tokens, counter, "lmdeploy:spec_decode_num_draft_tokens_total"},
     {q::accepted_tokens, counter, "lmdeploy:spec_decode_num_accepted_tokens_total"},
     {q::requests_done, counter, "lmdeploy:request_success_total"},
+    {q::computed_tokens, counter, "lmdeploy:prompt_tokens_total"},
+    without(counter, "lmdeploy:cached_tokens_total"),
+    {q::steps, histogram, "lmdeploy:iteration_tokens_total"},
 
     // Of its front end. dynamo_frontend_queued_requests includes requests in prefill, and
     // dynamo_frontend_inflight_requests includes all. dynamo_frontend_cached_tokens needs an engine
     // that reports it.
+    {q::prefix_queries, histogram, "dynamo_frontend_input_sequence_tokens"},
+    {q::prefix_hits, histogram, "dynamo_frontend_cached_tokens"},
+    {q::computed_tokens, histogram, "dynamo_frontend_input_sequence_tokens"},
+    without(histogram, "dynamo_frontend_cached_tokens"),
     {q::prompt_tokens, histogram, "dynamo_frontend_input_sequence_tokens"},
     {q::generation_tokens, counter, "dynamo_frontend_output_tokens_total"},
     {q::requests_done, counter, "dynamo_frontend_requests_total", 1, "status", "success"},
@@ -355,6 +384,12 @@ inline std::map<std::string, double> values_of_places(const metrics_page& page,
 }
 
 inline std::optional<server_value> value_of(const metrics_page& page, const server_name& row) {
+    if (row.kind == series_kind::in_label) {
+        const auto samples = samples_named(page, row.name);
+        const auto value = parsed_number<double>(
+            samples.empty() ? "" : label_of(page, samples.front(), row.label));
+        return value ? std::optional(server_value{&row, *value, std::nullopt, 0}) : std::nullopt;
+    }
     if (row.kind == series_kind::histogram) {
         page_labels wanted;
         if (*row.label) wanted.push_back({row.label, row.label_value});

@@ -242,7 +242,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     v.whole({"repeats"}, of.repeats);
     v.whole({"requests"}, of.requests);
     v.choice({"side", "which side of the limit is the good one"}, side, good_side::at_least);
-    v.choice({"decided_by"}, of.decided_by, verdict_method::slices_at_once);
+    v.choice({"decided_by"}, of.decided_by, verdict_method::equal_counts);
     v.choice({"unit", "what repeats counts"}, of.counted_in, verdict_unit::probe);
     reason_fields(v, of);
     v.text({"file"}, file);

@@ -209,6 +209,8 @@ inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_cond
            under.pairs_are_fresh);
     v.flag({"short_outputs_expected"}, under.short_outputs_expected);
     v.flag({"spin"}, under.spins);
+    v.flag({"counts_work", "the objectives are on the work of the server", if_any},
+           under.counts_work);
     v.whole({"expected_requests"}, expected.requests);
     v.text({"stopped"}, under.stopped);
     if (v.has("expected_first_turns", expected.has_turns)) {

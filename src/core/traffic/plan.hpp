@@ -89,6 +89,7 @@ struct planned_load {
     bool plays_out = false;  // the sessions in progress when the last one has begun
     client_options client{};
     bool compares_answers = false;  // with the other variant's, to the same prompts
+    bool counts_work = false;  // of the same bytes each time, from one idle page to another
     bool searches() const { return arrivals.is_searched; }
     bool is_open_loop() const { return arrivals.kind != arrival_kind::closed_loop; }
 };

@@ -91,8 +91,9 @@ inline bool expects_short_outputs(const planned_traffic& p) {
 }
 
 /// The salt differs between repeats, variants and executions of a gate, so that no prefix cache has
-/// the words.
+/// the words. Work is counted of the same bytes each time.
 inline std::uint64_t salt_of(const load_plan& p, run_variant variant, int repeat) {
+    if (p.sent->counts_work) return mixed(p.sent->seed);
     return mixed(
         p.sent->seed ^ p.nonce ^
         mixed(static_cast<std::uint64_t>(repeat) * 2 + (variant == run_variant::baseline)));

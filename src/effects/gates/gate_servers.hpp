@@ -4,6 +4,7 @@
 #include "api/result.hpp"
 #include "api/scenario.hpp"
 #include "api/slo.hpp"
+#include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/request_body.hpp"
@@ -190,6 +191,7 @@ private:
         vector<slo> compared = p.judged->slos;
         erase_if(compared, is_absolute);
         if (baseline_) baseline_->check_reports_metrics(compared, p.sent->common);
+        if (p.sent->counts_work) the_work().check_counters(candidate_, p);
         check_images(p, *candidate_.load().api);
         if (baseline_) check_images(p, *baseline_->load().api);
     }

@@ -3,6 +3,7 @@
 
 #include "api/result.hpp"
 #include "api/side_task.hpp"
+#include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/random.hpp"
 #include "core/base/text.hpp"
@@ -232,12 +233,14 @@ inline slot_seen run_slot(const slot_host& host, const slot& s,
         for (const variant_repeat& v : variants)  // one program reads them
             if (s.is_kept)
                 pages.emplace_back(p.shard.index == 0 ? v.target.pages() : none,
-                                   named_series(v.what.judged->slos));
+                                   named_series(v.what.judged->slos),
+                                   p.sent->counts_work ? page_use::work : page_use::speed);
         run_repeat(variants);
     });
     for (std::size_t i = 0; i < pages.size(); ++i) {
         repeat_data& d = variants[i].seen;
         d.server = pages[i].metrics(cross_check_of(d).finished);
+        if (p.sent->counts_work) the_work().foresee(variants[i].target, d);
         program.note_gaps(d.gaps.size());
     }
     return seen_of(s, variants, end.part(), alone, day_ahead_ns() - was_ahead_ns);

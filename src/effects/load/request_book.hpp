@@ -20,6 +20,7 @@
 #include <cstdint>  // uint32_t, uint64_t
 #include <iterator>  // back_inserter
 #include <string>
+#include <string_view>
 #include <utility>  // move
 
 namespace llmbench {
@@ -32,6 +33,12 @@ class answer_keeper {
 public:
     answer_keeper(const load_order& order, load_state& shared) : order_(order), shared_(shared) {}
 
+    /// Keeps the body of a request, of which the server says later how many tokens it has.
+    void on_sent(std::size_t index, const std::string& request) {
+        if (!order_.what->sent->counts_work) return;
+        constexpr std::string_view end = "\r\n\r\n";
+        bodies_.push_back({index, request.substr(request.find(end) + end.size())});
+    }
     /// Writes the facts of the answer into its record.
     void on_answer(const planned_request& w, record& r, const answer_reader& a) {
         const answer_use use = answer_use_at(*order_.what->sent, w.index);
@@ -54,6 +61,7 @@ public:
     void move_into(repeat_data& d) {
         std::move(texts_.begin(), texts_.end(), std::back_inserter(d.texts));
         std::move(shown_.begin(), shown_.end(), std::back_inserter(d.shown));
+        std::move(bodies_.begin(), bodies_.end(), std::back_inserter(d.bodies));
     }
 
 private:
@@ -68,7 +76,7 @@ private:
 
     const load_order& order_;
     load_state& shared_;
-    vector<kept_text> texts_{}, shown_{};
+    vector<kept_text> texts_{}, shown_{}, bodies_{};
 };
 
 /// Records of one thread and their gaps, kept for the statistics and passed to the writer.

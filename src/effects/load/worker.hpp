@@ -212,6 +212,7 @@ private:
         io_.alert.on_step(now);
         some_leave_ = some_leave_ || r.cancel_after_s > 0;
         agenda_.on_dispatched(next.what, now);
+        answers_.on_sent(index, r.bytes);
         r.asked.is_kept = agenda_.goes_on(index) || answer_use_at(sent_, index).is_read();
         const std::size_t conversation =
             order_.target->transport ? index / sent_.stride : connection::nobody;

@@ -216,7 +216,9 @@ public:
     /// Refuses an objective on metrics that its pages lack. A fresh server may not list all its
     /// metrics yet, so it is asked for one token first.
     void check_reports_metrics(vector<slo> slos, const request_spec& common) const {
-        erase_if(slos, [](const slo& s) { return !is_of_server(s.statistic.metric); });
+        erase_if(slos, [](const slo& s) {
+            return !is_of_server(s.statistic.metric) && !is_of_work(s.statistic.metric);
+        });
         if (slos.empty()) return;
         std::string why = why_any_unreported(pages_, slos);
         if (why.empty()) return;

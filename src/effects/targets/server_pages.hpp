@@ -157,8 +157,8 @@ inline std::string why_unreported(const server_pages& on, const vector<metrics_p
                    : "no metrics page reports the energy or the power of accelerators: name an "
                      "exporter's, endpoint{.telemetry = {\"http://host:9400/metrics\"}}";
     }
-    if (what.metric == metric_id::server_metric) {
-        const series_selector wanted = selector_of(str(what.gauge));
+    if (const std::string series = series_in(what); !series.empty()) {
+        const series_selector wanted = selector_of(series);
         std::string why;
         for (const metrics_page& page : pages) {
             const std::string here = why_no_series(page, wanted);
@@ -170,8 +170,10 @@ inline std::string why_unreported(const server_pages& on, const vector<metrics_p
     if (!on.first_is_servers)
         return on.is_off ? on.problem
                          : on.problem + (on.problem.empty() ? "" : "; ") + how_to_switch_on;
-    const auto q = quantity_of(what.metric);
+    const auto q = is_of_work(what.metric) ? quantity_counted(what) : quantity_of(what.metric);
     if (!q || !std::isnan(r.value(*q))) return {};
+    if (*q == server_quantity::prefix_hits && !std::isnan(r.value(server_quantity::prefix_queries)))
+        return {};  // there was none yet
     const server_traits* const server = found_in(pages.front());
     const std::string more = server ? server->more : "";
     return "the page of " + std::string(server ? server->name : "this server") +
@@ -205,19 +207,47 @@ inline void rest(const server_pages& pages) {
     comes_by(is_idle, now_ns() + ns_of(5), 0.1);
 }
 
-/// Reads once before the load, once a second during it, and once after it. It uses at most 1 % of a
-/// core: slow pages are read less often.
+inline constexpr double rest_within_s = 10, between_pages_s = 0.3;
+/// Waits until a server has nothing to do, and two of its pages one after the other are alike.
+/// Returns false if it does not come to rest in time.
+inline bool comes_to_rest(const server_pages& pages) {
+    page_reading before{};
+    const auto is_alike = [](double a, double b) {
+        return a == b || (std::isnan(a) && std::isnan(b));
+    };
+    const auto is_at_rest = [&] {
+        page_reading now = reading_of_server(pages);
+        const double left =
+            now.value(server_quantity::running) + now.value(server_quantity::waiting);
+        bool alike = !(left > 0);
+        for (std::size_t q = 0; q < quantity_count; ++q)
+            alike = alike && is_alike(now.values[q], before.values[q]) &&
+                    is_alike(now.counts[q], before.counts[q]);
+        before = std::move(now);
+        return stop_asked.load() || alike;
+    };
+    return comes_by(is_at_rest, now_ns() + ns_of(rest_within_s), between_pages_s);
+}
+
+/// What a page is read for.
+enum class page_use : unsigned char { speed, work };
+
+/// Reads once before the load, once a second during it, and once after it. Where work is counted,
+/// the first and the last page are those of an idle server. It
+/// uses at most 1 % of a core: slow pages are read less often.
 class page_watch : not_copied {
 public:
-    page_watch(const server_pages& pages, const vector<std::string>& selectors)
-        : pages_(pages) {
+    page_watch(const server_pages& pages, const vector<std::string>& selectors,
+               page_use use = page_use::speed)
+        : pages_(pages), use_(use) {
         metrics_.of = pages.of;
         metrics_.problem = pages.problem;
         metrics_.is_read = !pages.all.empty();
         metrics_.selectors = selectors;
         if (!metrics_.is_read) return;
+        const bool rests = is_at_rest();
         read_once();
-        began_well_ = !metrics_.readings.empty();
+        began_well_ = rests && !metrics_.readings.empty();
         if (began_well_) metrics_.from_s = last_reported_s_;
         reading_.begin(
             [this] { return now_ns() + ns_of(std::max(every_s, cost_s_ / max_cpu_utilization)); },
@@ -229,6 +259,7 @@ public:
     server_metrics metrics(double finished) {
         reading_.stop();
         if (!metrics_.is_read) return std::move(metrics_);
+        if (!is_at_rest()) began_well_ = false;
         for (int tries = 0;; ++tries) {
             const std::size_t before = metrics_.readings.size();
             read_once();
@@ -249,6 +280,13 @@ public:
 private:
     static constexpr double every_s = 1, max_cpu_utilization = 0.01;
 
+    /// Of work; otherwise a page is read as the server is.
+    bool is_at_rest() {
+        if (use_ == page_use::speed || !pages_.first_is_servers) return true;
+        const bool is = comes_to_rest(pages_);
+        if (!is) miss(printed("the server was not idle within %g s", rest_within_s));
+        return is;
+    }
     /// Returns why reading failed, "" if it did not.
     std::string try_to_read() {
         vector<metrics_page> pages;
@@ -299,6 +337,7 @@ private:
     }
 
     const server_pages& pages_;
+    const page_use use_;
     server_metrics metrics_{};  // of the reader while it runs, else of the owner
     bool began_well_ = false;
     double last_reported_s_ = not_a_number;  // time of the last page, by its server's clock

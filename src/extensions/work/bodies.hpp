@@ -1,28 +1,25 @@
-// objectives on work as a gate file says them
+// the hooks of counts of work
 #pragma once
 
-#include "api/slo.hpp"
-#include "api/text.hpp"
-#include "core/base/text.hpp"
-#include "extensions/work/api.hpp"
-#include "extensions/work/core/model.hpp"
-#include "extensions/work/core/objective.hpp"
-
-#include <cstddef>  // size_t
+#include "core/base/extension.hpp"
+#include "extensions/work/foresee.hpp"
+#include "extensions/work/core/judged.hpp"
+#include "extensions/work/core/planned.hpp"
+#include "extensions/work/core/words.hpp"
 
 namespace llmbench {
 inline namespace v1 {
+namespace detail {
 
-slo detail::work_objective(work_count count, const types::text& series, work_side side,
-                           const work_limit& limit) {
-    return slo_of({.what = series.empty() ? work_names[static_cast<std::size_t>(count)]
-                                          : "counted(\"" + str(series) + "\")",
-                   .side = side,
-                   .from = limit.from,
-                   .number = static_cast<double>(limit.number),
-                   .factor = limit.factor},
-                  limit.at);
-}
+inline constinit const extension work_counted{.name = "work",
+                                              .as_counted = as_counted,
+                                              .check_work = check_work,
+                                              .check_counters = check_counters,
+                                              .foresee = foresee,
+                                              .judge_work = judge_work};
+/// Before static objects of other files, which may be gates.
+[[gnu::constructor(101)]] static void add_counts_of_work() { add(work_counted); }
 
+}  // namespace detail
 }  // inline namespace v1
 }  // namespace llmbench

@@ -74,6 +74,25 @@ TEST_CASE("real pages tell what the table says that they tell") {
     }
 }
 
+TEST_CASE("real pages tell what their load cost: tokens computed, passes, the size of a block") {
+    const auto is_of = [](const char* file, double computed, double steps, double block) {
+        CAPTURE(file);
+        const page_reading r = reading_of({page_of(text_of(std::string(file) + "/metrics.txt"))});
+        const auto same = [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
+        CHECK(same(r.value(quantity::computed_tokens), computed));
+        const double passes = r.count(quantity::steps);  // of a histogram
+        CHECK(same(std::isnan(passes) ? r.value(quantity::steps) : passes, steps));
+        CHECK(same(r.value(quantity::block_tokens), block));
+    };
+    constexpr double none = not_a_number;
+    is_of("vllm-0.33.0", 44, 32, 128);
+    is_of("sglang-0.5.23", 86 - 43, 9 + 56, 1);
+    is_of("llama-server-11434", 27, 56, none);
+    is_of("tgi-3.3.7", none, 49 + 7, none);
+    is_of("lmdeploy-0.18.0", 44, 32, none);
+    is_of("dynamo-1.4.2", 44, none, none);
+}
+
 TEST_CASE("a router's page is no engine's") {
     const metrics_page page = page_of(text_of("smg-1.13.0/metrics.txt"));
     CHECK(!page.names.empty());

@@ -1,6 +1,6 @@
 // Objectives on work and their text, from which their terms are read back.
 #include "core/metric/table.hpp"
-#include "extensions/work/bodies.hpp"
+#include "extensions/work/core/words.hpp"
 
 #include <doctest/doctest.h>
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "api/target.hpp"
+#include "core/base/bytes.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "extensions/simulated/core/engine_model.hpp"
@@ -310,10 +311,16 @@ inline reply adapter_reply(std::string_view path, const picojson::value& body,
         return error_reply(404, "the adapter is not loaded");
     return {200, "application/json", "{}"};
 }
+/// A word is one token, whose id follows from it.
 inline reply counted_tokens(const picojson::value& body, long long max_model_len) {
+    const std::string prompt = prompt_of(body);
+    const vector<std::string_view> words = words_of(prompt);
+    std::string ids;
+    for (const std::string_view word : words)
+        ids += (ids.empty() ? "" : ",") + std::to_string(hash_of(word).value() & 0xffffff);
     return {200, "application/json",
-            printed(R"({"count":%zu,"max_model_len":%lld})", words_of(prompt_of(body)).size(),
-                    max_model_len)};
+            printed(R"({"count":%zu,"max_model_len":%lld,"tokens":[)", words.size(),
+                    max_model_len) + ids + "]}"};
 }
 
 }  // namespace detail

@@ -1,0 +1,306 @@
+// verdicts on work: number against number
+#pragma once
+
+#include "api/result.hpp"
+#include "api/slo.hpp"
+#include "core/base/text.hpp"
+#include "core/base/vector.hpp"
+#include "core/judging/cause.hpp"
+#include "core/judging/columns.hpp"
+#include "core/judging/decision.hpp"
+#include "core/judging/measurements.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/measured/server_metrics.hpp"
+#include "core/measured/server_values.hpp"
+#include "extensions/work/core/objective.hpp"
+
+#include <algorithm>  // sort
+#include <cmath>  // fabs, floor, isnan
+#include <cstddef>  // size_t
+#include <string>
+#include <utility>  // move, pair
+
+namespace llmbench {
+inline namespace v1 {
+namespace detail {
+
+inline std::string counted_text(double n) { return printed("%.15g", n); }
+
+// ---- what makes a repeat unfit
+
+inline double requests_sent(const repeat_data& d) {
+    double n = 0;
+    for (const record& r : d.records) n += r.sent_ns > 0;
+    return n;
+}
+/// Requests whose work is not that of a whole answer; "" for none.
+inline std::string fault_of_requests(const repeat_data& d) {
+    std::size_t failed = 0, again = 0;
+    const record* example = nullptr;
+    for (const record& r : d.records) {
+        again += r.resends > 0;
+        if (r.status == request_status::ok) continue;
+        ++failed;
+        if (!example) example = &r;
+    }
+    if (failed > 0)
+        return printed("%zu of %zu requests did not end well, and nobody knows what they cost "
+                       "(%s%s%s)", failed, d.records.size(), to_string(example->status),
+                       example->error.empty() ? "" : ": ", example->error.c_str());
+    if (again > 0)
+        return printed("%zu of %zu requests were sent again, as their connection was lost, and "
+                       "may have cost twice as much", again, d.records.size());
+    return {};
+}
+/// Requests or tokens of somebody else on the page, or ours that it lacks; "" for none.
+inline std::string fault_of_others(const repeat_data& d) {
+    const reading_span s = *whole_span(d.server);
+    const double ours = requests_sent(d);
+    const auto change = [&](server_quantity q) {
+        return counted_between(s.from->value(q), s.to->value(q));
+    };
+    const double reported = change(server_quantity::requests_done);
+    if (reported > ours)
+        return printed("its page counts %.0f finished requests, and %.0f were sent: somebody else "
+                       "uses it, or something sends requests twice", reported, ours);
+    if (reported < ours)
+        return printed("its page counts %.0f finished requests of the %.0f sent: it is behind, or "
+                       "is the page of another server or model", reported, ours);
+    if (!std::isnan(reported)) return {};
+    double tokens = 0;
+    for (const record& r : d.records)
+        tokens += r.token_source == token_origin::usage ? r.output_tokens : not_a_number;
+    const double generated = change(server_quantity::generation_tokens);
+    if (std::isnan(tokens) || std::isnan(generated) || generated == tokens) return {};
+    return printed("its page counts %.0f generated tokens, and the usage of the answers %.0f: "
+                   "somebody else uses it, or it is the page of another server", generated, tokens);
+}
+/// Why a count of a repeat says nothing, "" if it does.
+inline std::string fault_of_count(const repeat_data& d, const statistic_data& what) {
+    const server_metrics& w = d.server;
+    const std::string why = w.problem.empty() ? "" : " (" + w.problem + ")";
+    if (std::string fault = fault_of_requests(d); !fault.empty()) return fault;
+    if (!w.is_read || w.readings.size() < 2 || !w.has_both_ends)
+        return "its page was not read when it was idle, before the load and after it" + why;
+    if (history_of(w) == page_history::several_servers)
+        return "its page is of several servers in turns";
+    if (history_of(w) == page_history::restarted) return "it restarted";
+    if (std::isnan(work_of(what, d))) {
+        const bool fell = have_fallen(w.readings.front(), w.readings.back());
+        return fell ? "its counters fell: it began anew"
+                    : "its page does not report " + str(what.name) + ", or the counter fell";
+    }
+    return str(what.name) == "server_requests" ? "" : fault_of_others(d);
+}
+
+// ---- what a count is held against
+
+/// What the model expects of a repeat; NaN: unknown.
+inline double expected_in(const repeat_data& d, const std::string& count) {
+    const foreseen_work& w = d.foreseen;
+    double n = 0;
+    if (count == "server_requests") return requests_sent(d);
+    if (count == "generated_tokens") {
+        for (const record& r : d.records)
+            n += r.most_output_tokens > 0 ? r.most_output_tokens : not_a_number;
+        return n;
+    }
+    if (w.prompt.empty() || w.cached.size() != w.prompt.size()) return not_a_number;
+    for (std::size_t i = 0; i < w.prompt.size(); ++i)
+        n += count == "cached_tokens" ? w.cached[i] : w.prompt[i] - w.cached[i];
+    return n;
+}
+/// The counts of all repeats, and what each is held against.
+struct work_columns {
+    vector<double> counts{}, limits{};
+    std::string fault{};  // why there is no verdict
+    bool are_equal() const { return is_one(counts) && is_one(limits); }
+    static bool is_one(const vector<double>& all) {
+        return all_of(all, [&](double x) { return x == all.front(); });
+    }
+};
+inline void add_limit(work_columns& all, const measurements& e, const objective_columns& c,
+                      const judging_parameters& t, const slo& s, const work_terms& terms,
+                      std::size_t i) {
+    const repeat_data& d = e.candidate[i];
+    switch (terms.from) {
+    case work_limit::source::number: all.limits.push_back(terms.number); return;
+    case work_limit::source::model: {
+        const double n = expected_in(d, terms.what);
+        const std::string& why = d.foreseen.unknown;
+        if (std::isnan(n))
+            all.fault = "what is expected is not known" + (why.empty() ? "" : ": " + why);
+        all.limits.push_back(terms.factor * n);
+        return;
+    }
+    case work_limit::source::baseline: break;
+    }
+    if (e.has_live_baseline()) {
+        if (i >= e.baseline.size()) return;
+        all.fault = fault_of_count(e.baseline[i], s.statistic);
+        if (!all.fault.empty()) all.fault = "baseline: " + all.fault;
+        all.limits.push_back(terms.factor * c.other.each[i]->value);
+        return;
+    }
+    const auto stored = t.stored.values.find(str(s.statistic.name));
+    if (stored == t.stored.values.end() || stored->second.empty())
+        all.fault = "the stored run has no " + terms.what;
+    else if (!work_columns::is_one(stored->second))
+        all.fault = "the repeats of the stored run have different counts of " + terms.what;
+    else all.limits.push_back(terms.factor * stored->second.front());
+}
+inline work_columns work_columns_of(const measurements& e, const objective_columns& c,
+                                    const judging_parameters& t, const slo& s,
+                                    const work_terms& terms) {
+    work_columns all;
+    for (std::size_t i = 0; i < e.candidate.size() && all.fault.empty(); ++i) {
+        all.fault = fault_of_count(e.candidate[i], s.statistic);
+        if (!all.fault.empty())
+            all.fault = printed("repeat %zu: ", i + 1) + all.fault;
+        if (!all.fault.empty()) break;
+        all.counts.push_back(c.mine.each[i]->value);
+        add_limit(all, e, c, t, s, terms, i);
+    }
+    if (all.limits.size() < all.counts.size()) all.counts.resize(all.limits.size());
+    return all;
+}
+
+// ---- words
+
+/// "request 7 (turn 2) had 0 of 192": the first request whose answer says another number of cached
+/// tokens than expected; "" if none does.
+inline std::string first_other_request(const repeat_data& d) {
+    const foreseen_work& w = d.foreseen;
+    if (w.cached.size() != d.records.size()) return {};
+    for (std::size_t i = 0; i < d.records.size(); ++i) {
+        const record& r = d.records[i];
+        if (r.cached_tokens < 0 || r.cached_tokens == w.cached[i]) continue;
+        return printed("request %zu (turn %d) had %d of %.0f", i + 1, r.turn + 1, r.cached_tokens,
+                       w.cached[i]);
+    }
+    return {};
+}
+/// "64 fewer than expected, 2 blocks of 32".
+inline std::string distance_text(const work_terms& terms, double count, double limit,
+                                 const repeat_data& d) {
+    const double off = std::fabs(count - limit);
+    const char* const than = terms.from == work_limit::source::model      ? " than expected"
+                             : terms.from == work_limit::source::baseline ? " than the baseline"
+                                                                          : "";
+    std::string text = counted_text(off) + (count < limit ? " fewer" : " more") + than;
+    if (d.server.readings.empty()) return text;
+    const double block = d.server.readings.back().value(server_quantity::block_tokens);
+    const bool is_of_blocks = block > 1 && std::floor(off / block) * block == off &&
+                              (terms.what == "cached_tokens" || terms.what == "prefilled_tokens");
+    if (is_of_blocks) text += printed(", %.0f block%s of %.0f", off / block,
+                                      off == block ? "" : "s", block);
+    return text;
+}
+/// What answers say of their cached tokens, where that is not what the page counts.
+inline std::string usage_text(const repeat_data& d, const work_terms& terms, double count) {
+    if (terms.what != "cached_tokens") return {};
+    double told = 0;
+    for (const record& r : d.records) told += r.cached_tokens >= 0 ? r.cached_tokens : not_a_number;
+    if (std::isnan(told) || told == count) return {};
+    return printed("the usage of its answers says %.0f", told);
+}
+inline bool were_together(const repeat_data& d) {
+    vector<std::pair<long long, long long>> times;
+    for (const record& r : d.records) times.emplace_back(r.sent_ns, r.end_ns);
+    std::sort(times.begin(), times.end());
+    for (std::size_t i = 1; i < times.size(); ++i)
+        if (times[i].first < times[i - 1].second) return true;
+    return false;
+}
+/// The rule by which repeats of one load may differ.
+inline std::string why_unequal(const work_terms& terms, const repeat_data& d) {
+    if (terms.what == "engine_steps") return "which requests share a pass depends on time";
+    if (terms.what == "preemptions") return "which requests are in memory together depends on time";
+    if (terms.what == "server_requests") return "something sends requests twice, or sends its own";
+    if (terms.what == "generated_tokens") return "answers end where the model ends them";
+    if (terms.what == "drafted_tokens" || terms.what == "accepted_tokens")
+        return "drafts depend on which requests run together";
+    if (were_together(d))
+        return "requests with one prefix ran at once, and how many of them computed it depends on "
+               "time: one user, closed_loop(1), says whether that is all";
+    return "the server does not find the same prompts each time: is its cache too small, or shared?";
+}
+inline std::string enumerated(const vector<double>& counts) {
+    std::string text;
+    for (const double x : counts) text += (text.empty() ? "" : ", ") + counted_text(x);
+    return text;
+}
+
+// ---- the verdict
+
+inline bool holds(work_side side, double count, double limit) {
+    switch (side) {
+    case work_side::equal: break;
+    case work_side::at_most: return count <= limit;
+    case work_side::at_least: return count >= limit;
+    }
+    return count == limit;
+}
+/// The repeat that says the least for the objective.
+inline std::size_t worst_of(const work_columns& all, const work_terms& terms) {
+    std::size_t worst = 0;
+    const auto room = [&](std::size_t i) {
+        const double off = all.limits[i] - all.counts[i];
+        return terms.side == work_side::at_least ? -off
+               : terms.side == work_side::at_most ? off : -std::fabs(off);
+    };
+    for (std::size_t i = 1; i < all.counts.size(); ++i)
+        if (room(i) < room(worst)) worst = i;
+    return worst;
+}
+inline decision judge_work(const measurements& e, const objective_columns& c,
+                           const judging_parameters& t, const slo& s) {
+    const work_terms terms = terms_of(s);
+    decision d = undecided(s);
+    d.is_at_its_end = true;
+    work_columns all = work_columns_of(e, c, t, s, terms);
+    if (!all.fault.empty())
+        return decided(std::move(d), verdict::invalid,
+                       {because::work, whose::server, std::move(all.fault)});
+    if (all.counts.empty())
+        return decided(std::move(d), verdict::invalid, {because::nothing_measured});
+    const std::size_t at = worst_of(all, terms);
+    const repeat_data& repeat = e.candidate[at];
+    const double count = all.counts[at], limit = all.limits[at];
+    d.decided_by = verdict_method::equal_counts;
+    d.counted_in = verdict_unit::repeat;
+    d.repeats = static_cast<int>(all.counts.size());
+    d.requests = static_cast<long long>(d.repeats * requests_sent(repeat));
+    d.measured = count;
+    d.limit = limit;
+    d.values = all.counts;
+    std::size_t held = 0;
+    for (std::size_t i = 0; i < all.counts.size(); ++i)
+        held += holds(terms.side, all.counts[i], all.limits[i]);
+    const bool is_one_sided = terms.side != work_side::equal &&
+                              (held == 0 || held == all.counts.size());
+    std::string why;
+    if (all.are_equal() || is_one_sided) {
+        d.outcome = held > 0 ? verdict::pass : verdict::fail;
+        if (held == 0)
+            why = counted_text(count) + " " + sign_of(terms.side) + " " + counted_text(limit) +
+                  ": " + distance_text(terms, count, limit, repeat);
+    } else {
+        why = "repeats differ, " + enumerated(all.counts) +
+              (work_columns::is_one(all.limits) ? "" : " for " + enumerated(all.limits)) + ": " +
+              why_unequal(terms, repeat);
+    }
+    const bool is_of_cache = terms.from == work_limit::source::model &&
+                             (terms.what == "cached_tokens" || terms.what == "prefilled_tokens");
+    if (d.outcome != verdict::pass && is_of_cache)
+        if (const std::string which = first_other_request(repeat); !which.empty())
+            why += "; " + which;
+    if (const std::string told = usage_text(repeat, terms, count); !told.empty())
+        why += (why.empty() ? "" : "; ") + told;
+    if (!why.empty()) d.why.push_back({because::work, whose::nobody, std::move(why)});
+    return d;
+}
+
+}  // namespace detail
+}  // inline namespace v1
+}  // namespace llmbench

@@ -1,0 +1,153 @@
+// which gates can have objectives on work
+#pragma once
+
+#include "api/scenario.hpp"
+#include "api/slo.hpp"
+#include "api/target.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/table.hpp"
+#include "core/planning/plan.hpp"
+#include "core/traffic/plan.hpp"
+#include "extensions/work/core/objective.hpp"
+
+#include <cmath>  // floor
+#include <string>
+
+namespace llmbench {
+inline namespace v1 {
+namespace detail {
+
+inline bool is_expected(const slo& s) {
+    return is_of_work(s.statistic.metric) && terms_of(s).from == work_limit::source::model;
+}
+/// Whether a count depends on what the server's prefix cache has before the load.
+inline bool depends_on_cache(const std::string& count) {
+    return count != "server_requests" && count != "generated_tokens" &&
+           count != "drafted_tokens" && count != "accepted_tokens" && work_named(count) < 8;
+}
+/// Whether a count is of the model's prefix cache, so that it needs token ids.
+inline bool is_of_prompts(const std::string& count) {
+    return count == "prefilled_tokens" || count == "cached_tokens";
+}
+
+/// Whether each repeat finds a server without the prompts of the one before.
+inline bool is_reset(const scenario& s) {
+    const auto* const p = s.target.what().get<process>();
+    return !s.prepare.empty() || (p && (p->restart_between_repeats || s.repeats == 1));
+}
+/// The scenario of a gate that counts work: without a warm-up, of two repeats, greedy.
+inline scenario as_counted(const scenario& asked) {
+    scenario s = asked;
+    std::string first;
+    for (const slo& x : s.slos)
+        if (first.empty() && is_of_work(x.statistic.metric)) first = str(x.text());
+    const std::string given = "the SLO " + first + " is refused: ";
+    for (const slo& x : s.slos)
+        if (!is_of_work(x.statistic.metric) && x.statistic.metric != metric_id::error_rate)
+            refuse({given, "it counts the work of a load whose prompts are the same each time, and ",
+                    str(x.text()), " needs new ones: give each a gate of its own"});
+    if (s.duration.seconds() > 0)
+        refuse({given, "duration is set, which sends another number of requests each time: give "
+                       "requests alone"});
+    if (!(s.requests > 0)) refuse({given, "requests is not set"});
+    if (s.arrivals.data().is_searched)
+        refuse({given, "arrivals is a search, and work is counted of one load"});
+    if (s.pairs == at_once)
+        refuse({given, "pairs is at_once: work is counted of one server after the other"});
+    if (s.baseline.is_of_extension())
+        refuse({given, "the baseline is a history, and work is held against a number, a live "
+                       "baseline or a stored run"});
+    if (!s.beside.empty())
+        refuse({given, "side tasks (beside) send requests of their own, whose work would count"});
+    if (s.warmup.until_stable() || s.warmup.seconds() > 0)
+        refuse({given, "warmup is a time, in which another number of requests is sent each time: "
+                       "give it a number of requests"});
+    const warmup_amount usual;
+    if (s.warmup.requests() == usual.requests()) s.warmup = 0;
+    if (s.repeats == 0) s.repeats = 2;
+    for (const slo& x : s.slos)
+        if (is_of_work(x.statistic.metric) && depends_on_cache(terms_of(x).what) && !is_reset(s))
+            refuse({"the SLO ", str(x.text()), " is refused: nothing resets the server before a "
+                    "repeat, which would find the prompts of the one before: give .prepare = "
+                    "{post(\"/reset_prefix_cache\")} (vLLM, with VLLM_SERVER_DEV_MODE=1) or "
+                    "{post(\"/flush_cache\")} (SGLang), or a process with "
+                    ".restart_between_repeats"});
+    const bool is_set = str(s.options.extra_body).find("\"temperature\"") != std::string::npos;
+    if (!s.options.temperature && !is_set) s.options.temperature = 0.0;
+    return s;
+}
+
+/// A count is a whole number.
+inline void check_number(const work_terms& t, const std::string& given) {
+    const bool is_exact = t.side == work_side::equal;
+    if (is_exact && t.factor != 1)
+        refuse({given, "a part of a count is seldom a whole number: write <= or >="});
+    if (t.from == work_limit::source::number &&
+        !(t.number >= 0 && t.number < 0x1p53 && std::floor(t.number) == t.number))
+        refuse({given, "a count is a whole number from 0 on"});
+    if (!(t.factor > 0)) refuse({given, "the factor must be above zero"});
+    if (t.what == "preemptions" && t.number != 0)
+        refuse({given, "how often a server preempts depends on time: only none, == 0, is the same "
+                       "each time"});
+}
+/// The objective may only ask for what a load determines.
+inline void check_steps(const work_terms& t, const planned_traffic& sent,
+                        const std::string& given) {
+    const bool is_exact = t.side == work_side::equal;
+    const bool is_alone = !sent.is_open_loop() && users_of(sent) == 1;
+    if (t.what == "engine_steps" && is_exact && !is_alone)
+        refuse({given, "which requests share a pass depends on time: write <=, or send one after "
+                       "the other, closed_loop(1)"});
+    if (t.what == "engine_steps" && sent.is_open_loop() && sent.arrivals.rate > 0)
+        refuse({given, "at a rate, which requests share a pass depends on time: give it a closed "
+                       "loop, or all_at_once()"});
+}
+/// Whether all answers have the lengths that are asked for.
+inline bool forces_all_lengths(const planned_traffic& sent) {
+    return !any_part(sent, [](const plan_part& part) { return !part.forces_length; });
+}
+inline bool is_greedy(const planned_traffic& sent) {
+    return !any_part(sent, [](const plan_part& part) { return part.common.temperature != 0; });
+}
+inline void check_answers(const work_terms& t, const planned_traffic& sent,
+                          const std::string& given) {
+    const bool is_expected = t.from == work_limit::source::model;
+    if (t.what == "generated_tokens" && !forces_all_lengths(sent)) {
+        if (is_expected)
+            refuse({given, "answers end where the model ends them, so no length is expected: use a "
+                           "workload that forces lengths"});
+        if (!is_greedy(sent))
+            refuse({given, "answers end where the model ends them, by chance with this "
+                           "temperature: force their lengths, or set options.temperature to 0"});
+    }
+    if ((t.what == "drafted_tokens" || t.what == "accepted_tokens") && !is_greedy(sent))
+        refuse({given, "drafts are accepted by chance unless options.temperature is 0"});
+}
+inline void check_objective(const slo& s, const planned_traffic& sent,
+                            const planned_judging& judged) {
+    const std::string given = "the SLO " + str(s.text()) + " is refused: ";
+    const work_terms t = terms_of(s);
+    check_number(t, given);
+    if (t.from == work_limit::source::baseline && !judged.has_baseline &&
+        !judged.has_stored_baseline)
+        refuse({given, "the scenario has no baseline"});
+    check_steps(t, sent, given);
+    check_answers(t, sent, given);
+    if (!sent.scores.empty())
+        refuse({given, sent.scores, " generates nothing, and work is counted of generation"});
+    if (t.from != work_limit::source::model) return;
+    if (t.what != "server_requests" && t.what != "generated_tokens" && !is_of_prompts(t.what))
+        refuse({given, "what is expected is known of server_requests, prefilled_tokens, "
+                       "cached_tokens and generated_tokens: write a number, or baseline"});
+    if (is_of_prompts(t.what) && sent.common.server_history)
+        refuse({given, "the server keeps the history of each conversation (server_history), so "
+                       "nobody knows its prompts: write a number, or baseline"});
+}
+inline void check_work(const plan& p) {
+    for (const slo& s : p.judged->slos)
+        if (is_of_work(s.statistic.metric)) check_objective(s, *p.sent, *p.judged);
+}
+
+}  // namespace detail
+}  // inline namespace v1
+}  // namespace llmbench

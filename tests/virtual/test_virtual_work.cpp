@@ -1,0 +1,275 @@
+// Counts of work: what a load should cost the simulated server, to the token, and what becomes of a
+// gate where it costs more.
+#include "support/effects.hpp"
+#include "support/environment.hpp"
+#include "support/rejudged.hpp"
+#include "virtual/execution_environment.hpp"
+#include "virtual/scripted_server.hpp"
+
+#include "llmbench_work.hpp"
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+using namespace llmbench;
+using namespace live;
+
+namespace {
+
+const task_step reset = post("/reset_prefix_cache");
+
+/// Conversations of three turns, whose system prompt is shared.
+scenario talks_on(const any_target& target, const char* name, int users = 4) {
+    return {.name = name,
+            .target = target,
+            .workload = conversations{.turns = fixed(3),
+                                      .user_tokens = uniform(20, 40),
+                                      .output_tokens = uniform(10, 30),
+                                      .system_tokens = fixed(70)},
+            .arrivals = closed_loop(users),
+            .requests = 24,
+            .slos = {cached_tokens == expected, prefilled_tokens == expected,
+                     generated_tokens == expected, server_requests == expected, preemptions == 0},
+            .prepare = {reset}};
+}
+const char* const objectives[] = {"cached_tokens == expected", "prefilled_tokens == expected",
+                                  "generated_tokens == expected", "server_requests == expected",
+                                  "preemptions == 0"};
+endpoint at(const std::string& url) { return {.url = url, .model = "simulated"}; }
+
+/// A gateway that reads whole requests. `change` returns what is sent on.
+class meddler {
+public:
+    using change = std::function<std::vector<std::string>(const std::string&)>;
+    meddler(int port_behind, change how)
+        : port_([=](const std::shared_ptr<virtual_world::end>& client) {
+              return std::make_shared<way_in>(port_behind, how, client);
+          }) {}
+    std::string url() const { return "http://127.0.0.1:" + std::to_string(port_.number()); }
+
+private:
+    struct deaf final : virtual_world::talk {
+        void on_bytes(std::string_view) override {}
+        void on_end() override {}
+    };
+    struct way_out final : virtual_world::talk {
+        explicit way_out(const std::shared_ptr<virtual_world::end>& to) : client(to) {}
+        void on_bytes(std::string_view bytes) override {
+            if (const auto to = client.lock()) to->send(bytes);
+        }
+        void on_end() override {
+            if (const auto to = client.lock()) to->close();
+        }
+        const std::weak_ptr<virtual_world::end> client;
+    };
+    struct way_in final : virtual_world::talk {
+        way_in(int port, change c, const std::shared_ptr<virtual_world::end>& client)
+            : behind(port), how(std::move(c)),
+              server(virtual_world::connected_to(port, std::make_shared<way_out>(client))) {}
+        void on_bytes(std::string_view bytes) override {
+            held += bytes;
+            const std::size_t head = held.find("\r\n\r\n");
+            if (head == std::string::npos) return;
+            const std::size_t length = held.find("Content-Length: ");
+            const std::size_t body = length < head ? std::stoul(held.substr(length + 16)) : 0;
+            if (held.size() < head + 4 + body) return;
+            const std::vector<std::string> all = how(held);
+            held.clear();
+            server->send(all.front());
+            for (std::size_t i = 1; i < all.size(); ++i) {
+                others.push_back(virtual_world::connected_to(behind, std::make_shared<deaf>()));
+                others.back()->send(all[i]);
+            }
+        }
+        void on_end() override { server->close(); }
+        const int behind;
+        const change how;
+        const std::shared_ptr<virtual_world::end> server;
+        std::vector<std::shared_ptr<virtual_world::end>> others{};
+        std::string held{};
+    };
+    virtual_world::port port_;
+};
+bool is_of_load(const std::string& request) {
+    return request.starts_with("POST /v1/chat/completions ") &&
+           request.find("\"max_tokens\":1,") == std::string::npos;
+}
+/// The request with a word before its system prompt.
+std::string with_word(std::string request, const std::string& word) {
+    const std::size_t head = request.find("\r\n\r\n"), at = request.find("\"content\":\"", head);
+    request.insert(at + 11, word + " ");
+    const std::string field = "Content-Length: ";
+    const std::size_t length = request.find(field) + field.size();
+    const std::size_t end = request.find('\r', length);
+    request.replace(length, end - length,
+                    std::to_string(request.size() - request.find("\r\n\r\n") - 4));
+    return request;
+}
+
+}  // namespace
+
+TEST_CASE("a healthy server costs what is expected, to the token") {
+    for (const int users : {1, 4, 8}) {
+        CAPTURE(users);
+        const result r = run(talks_on(simulated(quick_engine()), "healthy", users));
+        for (const char* slo : objectives) {
+            CAPTURE(slo);
+            CAPTURE(reason_of(r, slo));
+            CHECK(outcome_of(r, slo) == verdict::pass);
+        }
+        CHECK(verdict_of(r, "server_requests == expected").measured == 24);
+        CHECK(verdict_of(r, "cached_tokens == expected").measured > 500);
+        CHECK(verdict_of(r, "cached_tokens == expected").repeats == 2);
+    }
+}
+
+TEST_CASE("numbers, parts of what is expected, and limits on both sides") {
+    scenario s = talks_on(simulated(quick_engine()), "numbers");
+    s.slos = {cached_tokens >= 0.98 * expected, cached_tokens <= expected, prefilled_tokens >= 1,
+              prefilled_tokens <= 100, server_requests == 24, server_requests <= 23,
+              counted("vllm:request_success_total{finished_reason=\"abort\"}") == 0,
+              counted("vllm:request_success_total{finished_reason=\"length\"}") == 24};
+    const result r = run(s);
+    for (const char* slo :
+         {"cached_tokens >= 0.98 * expected", "cached_tokens <= expected", "prefilled_tokens >= 1",
+          "server_requests == 24",
+          "counted(\"vllm:request_success_total{finished_reason=\"abort\"}\") == 0",
+          "counted(\"vllm:request_success_total{finished_reason=\"length\"}\") == 24"}) {
+        CAPTURE(slo);
+        CAPTURE(reason_of(r, slo));
+        CHECK(outcome_of(r, slo) == verdict::pass);
+    }
+    CHECK(outcome_of(r, "prefilled_tokens <= 100") == verdict::fail);
+    CHECK(outcome_of(r, "server_requests <= 23") == verdict::fail);
+    CHECK(reason_of(r, "server_requests <= 23") == "24 <= 23: 1 more");
+}
+
+TEST_CASE("a load sends the same bytes each time, in this run and in the next one") {
+    std::vector<double> counts;
+    for (int run_of = 0; run_of < 2; ++run_of) {
+        const logging_server server(quick_engine());
+        scenario s = talks_on(at(server.url()), run_of == 0 ? "one" : "two");
+        s.slos = {prefilled_tokens >= 1, generated_tokens >= 1};
+        const result r = run(s);
+        counts.push_back(verdict_of(r, "prefilled_tokens >= 1").measured);
+        const auto log = server.log();
+        REQUIRE(log.size() == 48);
+        for (std::size_t i = 0; i < 24; ++i)
+            CHECK(log[i].prompt_tokens == log[i + 24].prompt_tokens);
+    }
+    CHECK(counts[0] == counts[1]);
+}
+
+TEST_CASE("without a prefix cache each prompt is computed") {
+    engine e = quick_engine();
+    e.prefix_cache = false;
+    const result r = run(talks_on(simulated(e), "no cache", 1));
+    CHECK(outcome_of(r, "cached_tokens == expected") == verdict::fail);
+    CHECK(outcome_of(r, "prefilled_tokens == expected") == verdict::fail);
+    CHECK(outcome_of(r, "server_requests == expected") == verdict::pass);
+    const std::string why = reason_of(r, "cached_tokens == expected");
+    CAPTURE(why);
+    CHECK(why.starts_with("0 == "));
+    CHECK(why.find(" fewer than expected, ") != std::string::npos);
+    CHECK(why.find(" blocks of 16; request 2 (turn 2) had 0 of ") != std::string::npos);
+}
+
+TEST_CASE("a cache that is too small forgets") {
+    engine e = quick_engine();
+    e.kv = {.layers = 1, .kv_heads = 1, .head_size = 1, .bytes_per_value = 1, .memory_bytes = 800};
+    const result r = run(talks_on(simulated(e), "small cache"));
+    CAPTURE(reason_of(r, "cached_tokens == expected"));
+    CHECK(outcome_of(r, "cached_tokens == expected") == verdict::fail);
+    CHECK(outcome_of(r, "generated_tokens == expected") == verdict::pass);
+}
+
+TEST_CASE("another size of blocks is another number") {
+    scenario s = talks_on(simulated(quick_engine()), "blocks of 16");
+    const double usual = verdict_of(run(s), "cached_tokens == expected").measured;
+    engine e = quick_engine();
+    e.kv.block_tokens = 32;
+    s = talks_on(simulated(e), "blocks of 32");
+    s.slos = {cached_tokens == expected, cached_tokens == static_cast<long long>(usual)};
+    const result r = run(s);
+    CHECK(outcome_of(r, "cached_tokens == expected") == verdict::pass);
+    CHECK(r.verdicts()[1].outcome == verdict::fail);
+}
+
+TEST_CASE("a clock in the system prompt, and one token at its head") {
+    const logging_server server(quick_engine());
+    int clock = 0;
+    const meddler told(server.port(), [&](const std::string& request) {
+        return std::vector<std::string>{
+            is_of_load(request) ? with_word(request, "time-" + std::to_string(clock++)) : request};
+    });
+    scenario s = talks_on(at(told.url()), "a clock", 1);
+    s.slos = {cached_tokens == expected, server_requests == expected};
+    const result r = run(s);
+    CAPTURE(reason_of(r, "cached_tokens == expected"));
+    // Its usage has one token more than /tokenize finds, which says that something is in between.
+    CHECK(outcome_of(r, "cached_tokens == expected") != verdict::pass);
+    s.name = "a clock, by numbers";
+    s.slos = {cached_tokens >= 500, server_requests == expected};
+    const result numbers = run(s);
+    CHECK(outcome_of(numbers, "cached_tokens >= 500") == verdict::fail);
+    CHECK(outcome_of(numbers, "server_requests == expected") == verdict::pass);
+}
+
+TEST_CASE("a request that is sent twice") {
+    const logging_server server(quick_engine());
+    int seen = 0;
+    const meddler twice(server.port(), [&](const std::string& request) {
+        std::vector<std::string> all{request};
+        if (is_of_load(request) && ++seen % 24 == 10) all.push_back(request);
+        return all;
+    });
+    const result r = run(talks_on(at(twice.url()), "twice"));
+    CHECK(outcome_of(r, "server_requests == expected") == verdict::fail);
+    CHECK(reason_of(r, "server_requests == expected") == "25 == 24: 1 more than expected");
+    CHECK(outcome_of(r, "cached_tokens == expected") == verdict::invalid);
+    CHECK(reason_of(r, "cached_tokens == expected") ==
+          "server: repeat 1: its page counts 25 finished requests, and 24 were sent: somebody else "
+          "uses it, or something sends requests twice");
+}
+
+TEST_CASE("a load whose repeats differ is inconclusive, unless all are on one side") {
+    const logging_server server(quick_engine());
+    int seen = 0;
+    const meddler sometimes(server.port(), [&](const std::string& request) {
+        if (!is_of_load(request)) return std::vector<std::string>{request};
+        return std::vector<std::string>{++seen > 24 && seen % 24 == 0
+                                            ? with_word(request, "more")
+                                            : request};
+    });
+    scenario s = talks_on(at(sometimes.url()), "different", 1);
+    s.slos = {prefilled_tokens == 1'000, prefilled_tokens <= 100'000, prefilled_tokens <= 10};
+    const result r = run(s);
+    CAPTURE(reason_of(r, "prefilled_tokens == 1000"));
+    CHECK(outcome_of(r, "prefilled_tokens == 1000") == verdict::inconclusive);
+    CHECK(reason_of(r, "prefilled_tokens == 1000").starts_with("repeats differ, "));
+    CHECK(outcome_of(r, "prefilled_tokens <= 100000") == verdict::pass);
+    CHECK(outcome_of(r, "prefilled_tokens <= 10") == verdict::fail);
+}
+
+TEST_CASE("failed requests, others' requests, and a restart make counts invalid") {
+    engine e = quick_engine();
+    e.faults.error_rate = 10_pct;
+    const result failed = run(talks_on(simulated(e), "failed"));
+    CHECK(outcome_of(failed, "cached_tokens == expected") == verdict::invalid);
+    CHECK(reason_of(failed, "cached_tokens == expected").find("did not end well") !=
+          std::string::npos);
+    engine restarts = quick_engine();
+    restarts.faults.restart_after = 10;
+    const result again = run(talks_on(simulated(restarts), "restarted"));
+    CHECK(outcome_of(again, "cached_tokens == expected") == verdict::invalid);
+}
+
+TEST_CASE("what is judged again from files is the same") {
+    scenario s = talks_on(simulated(quick_engine()), "again");
+    const result r = run(s);
+    check_rejudged(r, s.slos);
+}
