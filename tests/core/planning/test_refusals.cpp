@@ -52,103 +52,78 @@ TEST_CASE("a trace whose rows start together has no rate to warm up at for a tim
     CHECK(std::isinf(load_conditions_of(planned(s, 1, f)).arrival_cv2));
 }
 
-TEST_CASE("a closed loop without users, with too many, or with negative times is refused") {
-    CHECK_REFUSED(refusal_of_load(closed_loop(0)), "arrivals is closed_loop(0 users)",
-                  "from 1 to 100000");
-    CHECK_REFUSED(refusal_of_load(closed_loop(-1)), "closed_loop(-1 users)");
-    CHECK_REFUSED(refusal_of_load(closed_loop(100001)), "closed_loop(100001 users)");
-    CHECK(refusal_of_load(closed_loop(100000)) == "");
-    CHECK_REFUSED(refusal_of_load(closed_loop(4).think(time_span::from_seconds(-1))),
-                  "arrivals is closed_loop(4 users", "think time", "negative");
-    for (const double s : {1e5, std::numeric_limits<double>::infinity(),
-                           std::numeric_limits<double>::quiet_NaN()}) {
-        CHECK_REFUSED(refusal_of_load(closed_loop(4).ramp(time_span::from_seconds(s))),
-                      "arrivals is closed_loop(4 users", "86400 s");
-        CHECK_REFUSED(refusal_of_load(closed_loop(4).think(time_span::from_seconds(s))),
-                      "arrivals is closed_loop(4 users", "86400 s");
-    }
-    CHECK_REFUSED(refusal_of_load(closed_loop(4).ramp(time_span::from_seconds(-1))),
-                  "arrivals is closed_loop(4 users", "ramp is -1 s", "from 0 to 86400 s");
-    CHECK_REFUSED(refusal_of_load(closed_loop(4).think(time_span::from_seconds(nan_value))),
-                  "think time");
+TEST_CASE("a load that cannot be is refused with what it is and what is allowed") {
+    struct row {
+        arrival_pattern load;
+        const char *is, *why;
+    };
+    const auto s = [](double seconds) { return time_span::from_seconds(seconds); };
+    const row rows[] = {
+        {closed_loop(0), "arrivals is closed_loop(0 users)", "from 1 to 100000"},
+        {closed_loop(-1), "closed_loop(-1 users)", "from 1 to 100000"},
+        {closed_loop(100001), "closed_loop(100001 users)", "from 1 to 100000"},
+        {closed_loop(4).think(s(-1)), "arrivals is closed_loop(4 users", "negative"},
+        {closed_loop(4).think(s(1e5)), "arrivals is closed_loop(4 users", "86400 s"},
+        {closed_loop(4).think(s(inf)), "arrivals is closed_loop(4 users", "86400 s"},
+        {closed_loop(4).think(s(nan_value)), "think time", "86400 s"},
+        {closed_loop(4).ramp(s(-1)), "ramp is -1 s", "from 0 to 86400 s"},
+        {closed_loop(4).ramp(s(1e5)), "arrivals is closed_loop(4 users", "86400 s"},
+        {closed_loop(4).ramp(s(inf)), "arrivals is closed_loop(4 users", "86400 s"},
+        {closed_loop(4).ramp(s(nan_value)), "arrivals is closed_loop(4 users", "86400 s"},
+        {poisson(0_rps), "arrivals is poisson(0 req/s)", "above 0"},
+        {constant(request_rate(-2)), "arrivals is constant(-2 req/s)", "above 0"},
+        {constant(1000001_rps), "arrivals is constant(1000001 req/s)", "at most 1000000"},
+        {gamma(request_rate(nan_value), 1), "arrivals is gamma(", "above 0"},
+        {poisson(request_rate(inf)), "arrivals is poisson(inf", "at most 1000000"},
+        {gamma(8_rps, 0.001), "arrivals is gamma(8 req/s, burstiness 0.001)", "from 0.01 to 1000"},
+        {gamma(8_rps, 2000), "burstiness 2000", "from 0.01 to 1000"},
+        {gamma(8_rps, nan_value), "burstiness", "from 0.01 to 1000"},
+        {ramp(0_rps, 8_rps, 60_s), "arrivals is ramp(0 to 8 req/s over 60 s)", "above 0"},
+        {ramp(8_rps, 0_rps, 60_s), "arrivals is ramp(8 to 0 req/s over 60 s)", "above zero"},
+        {ramp(1_rps, 8_rps, 0_s), "arrivals is ramp(1 to 8 req/s over 0 s)", ""},
+        {steps({}), "arrivals is steps()", "at least one stage"},
+        {steps({{8_rps, 10_s}, {0_rps, 20_s}}), "0 req/s for 20 s", "every stage"},
+        {steps({{8_rps, 10_s}, {9_rps, 0_s}}), "9 req/s for 0 s", "every stage"},
+        {steps({{8_rps, s(inf)}}), "arrivals is steps(8 req/s for inf s)", "86400 s"},
+        {steps({{8_rps, 80000_s}, {8_rps, 6401_s}}), "6401 s", "86400 s"},
+        {poisson(8_rps).max_in_flight(-1), "arrivals is poisson(8 req/s)", "max_in_flight"},
+        {all_at_once().max_in_flight(-5), "max_in_flight", "-5"},
+    };
+    for (const row& r : rows) CHECK_REFUSED(refusal_of_load(r.load), r.is, r.why);
+    for (const arrival_pattern& sound :
+         {arrival_pattern(closed_loop(100000)), arrival_pattern(poisson(1000000_rps)),
+          arrival_pattern(gamma(8_rps, 0.01)), arrival_pattern(gamma(8_rps, 1000)),
+          arrival_pattern(steps({{8_rps, 80000_s}, {8_rps, 6400_s}})),
+          arrival_pattern(poisson(8_rps).max_in_flight(1))})
+        CHECK(refusal_of_load(sound) == "");
 }
 
-TEST_CASE("a rate that is not above zero, or too high to be sent, is refused") {
-    CHECK_REFUSED(refusal_of_load(poisson(0_rps)), "arrivals is poisson(0 req/s)", "above 0");
-    CHECK_REFUSED(refusal_of_load(constant(request_rate(-2))), "arrivals is constant(-2 req/s)");
-    CHECK_REFUSED(refusal_of_load(constant(1000001_rps)), "arrivals is constant(1000001 req/s)",
-                  "at most 1000000");
-    CHECK_REFUSED(refusal_of_load(gamma(request_rate(nan_value), 1)), "arrivals is gamma(");
-    CHECK_REFUSED(refusal_of_load(poisson(request_rate(inf))), "arrivals is poisson(inf");
-    CHECK(refusal_of_load(poisson(1000000_rps)) == "");
-}
+// ---- refusals: lengths of the run, repeats, seeds ------------------------------------------------
 
-TEST_CASE("a burstiness out of its range is refused") {
-    CHECK_REFUSED(refusal_of_load(gamma(8_rps, 0.001)),
-                  "arrivals is gamma(8 req/s, burstiness 0.001)", "from 0.01 to 1000");
-    CHECK_REFUSED(refusal_of_load(gamma(8_rps, 2000)), "burstiness 2000");
-    CHECK_REFUSED(refusal_of_load(gamma(8_rps, nan_value)), "burstiness");
-    CHECK(refusal_of_load(gamma(8_rps, 0.01)) == "");
-    CHECK(refusal_of_load(gamma(8_rps, 1000)) == "");
-}
-
-TEST_CASE("a ramp needs two rates and a time") {
-    CHECK_REFUSED(refusal_of_load(ramp(0_rps, 8_rps, 60_s)),
-                  "arrivals is ramp(0 to 8 req/s over 60 s)");
-    CHECK_REFUSED(refusal_of_load(ramp(8_rps, 0_rps, 60_s)),
-                  "arrivals is ramp(8 to 0 req/s over 60 s)");
-    CHECK_REFUSED(refusal_of_load(ramp(1_rps, 8_rps, 0_s)),
-                  "arrivals is ramp(1 to 8 req/s over 0 s)");
-}
-
-TEST_CASE("steps need stages with a rate and a time each") {
-    CHECK_REFUSED(refusal_of_load(steps({})), "arrivals is steps()", "at least one stage");
-    CHECK_REFUSED(refusal_of_load(steps({{8_rps, 10_s}, {0_rps, 20_s}})), "0 req/s for 20 s",
-                  "every stage");
-    CHECK_REFUSED(refusal_of_load(steps({{8_rps, 10_s}, {9_rps, 0_s}})), "9 req/s for 0 s",
-                  "every stage");
-}
-
-TEST_CASE("steps that would not end within a day are refused") {
-    CHECK_REFUSED(refusal_of_load(steps({{8_rps, time_span::from_seconds(inf)}})),
-                  "arrivals is steps(8 req/s for inf s)", "86400 s");
-    CHECK_REFUSED(refusal_of_load(steps({{8_rps, 80000_s}, {8_rps, 6401_s}})), "6401 s", "86400 s");
-    CHECK(refusal_of_load(steps({{8_rps, 80000_s}, {8_rps, 6400_s}})) == "");
-}
-
-TEST_CASE("a negative cap on the requests in flight is refused") {
-    CHECK_REFUSED(refusal_of_load(poisson(8_rps).max_in_flight(-1)), "arrivals is poisson(8 req/s)",
-                  "max_in_flight", "-1");
-    CHECK_REFUSED(refusal_of_load(all_at_once().max_in_flight(-5)), "max_in_flight", "-5");
-    CHECK(refusal_of_load(poisson(8_rps).max_in_flight(1)) == "");
-}
-
-// ---- refusals: lengths of the run --------------------------------------------------------------
-
-TEST_CASE("a warm-up out of its range is refused") {
-    CHECK_REFUSED(refusal_after([](scenario& s) { s.warmup = -1; }), "warmup is -1 requests",
-                  "0 to 1000000");
-    CHECK_REFUSED(refusal_after([](scenario& s) { s.warmup = 1000001; }),
-                  "warmup is 1000001 requests");
-    CHECK_REFUSED(refusal_after([](scenario& s) { s.warmup = time_span::from_seconds(-1); }),
-                  "warmup is -1 s");
-    CHECK_REFUSED(refusal_after([](scenario& s) { s.warmup = 86401_s; }), "warmup is 86401 s",
-                  "86400");
+TEST_CASE("numbers and times out of their range are refused by their field") {
+    struct row {
+        void (*change)(scenario&);
+        const char *is, *allowed;
+    };
+    const row rows[] = {
+        {[](scenario& s) { s.warmup = -1; }, "warmup is -1 requests", "0 to 1000000"},
+        {[](scenario& s) { s.warmup = 1000001; }, "warmup is 1000001 requests", "0 to 1000000"},
+        {[](scenario& s) { s.warmup = time_span::from_seconds(-1); }, "warmup is -1 s", "86400"},
+        {[](scenario& s) { s.warmup = 86401_s; }, "warmup is 86401 s", "86400"},
+        {[](scenario& s) { s.requests = -5; }, "requests is -5", "1 to 100000000"},
+        {[](scenario& s) { s.requests = 100000001; }, "requests is 100000001", "1 to 100000000"},
+        {[](scenario& s) { s.duration = time_span::from_seconds(-1); }, "duration is -1 s", "86400"},
+        {[](scenario& s) { s.duration = 86401_s; }, "duration is 86401 s", "86400"},
+        {[](scenario& s) { s.duration = time_span::from_seconds(nan_value); }, "duration is", "86400"},
+        {[](scenario& s) { s.repeats = -1; }, "repeats is -1", "100"},
+        {[](scenario& s) { s.repeats = 101; }, "repeats is 101", "100"},
+        {[](scenario& s) { s.seed = -3; }, "seed is -3", "negative"},
+        {[](scenario& s) { s.client.threads = -1; }, "client.threads is -1", "1 to 64"},
+        {[](scenario& s) { s.client.threads = 65; }, "client.threads is 65", "1 to 64"},
+    };
+    for (const row& r : rows) CHECK_REFUSED(refusal_after(r.change), r.is, r.allowed);
     CHECK(refusal_after([](scenario& s) { s.warmup = 0; }) == "");
-}
-
-TEST_CASE("requests and duration out of their range are refused") {
-    CHECK_REFUSED(refusal_after([](scenario& s) { s.requests = -5; }), "requests is -5",
-                  "1 to 100000000");
-    CHECK_REFUSED(refusal_after([](scenario& s) { s.requests = 100000001; }),
-                  "requests is 100000001");
-    CHECK_REFUSED(refusal_after([](scenario& s) { s.duration = time_span::from_seconds(-1); }),
-                  "duration is -1 s");
-    CHECK_REFUSED(refusal_after([](scenario& s) { s.duration = 86401_s; }), "duration is 86401 s",
-                  "86400");
-    CHECK_REFUSED(
-        refusal_after([](scenario& s) { s.duration = time_span::from_seconds(nan_value); }),
-        "duration is");
+    CHECK(refusal_after([](scenario& s) { s.client.threads = 64; }) == "");
 }
 
 TEST_CASE("a scenario that would never end is refused") {
@@ -189,11 +164,6 @@ TEST_CASE("all at once ends with its requests and warms up with requests") {
 
 // ---- refusals: other fields --------------------------------------------------------------------
 
-TEST_CASE("repeats out of their range are refused") {
-    CHECK_REFUSED(refusal_after([](scenario& s) { s.repeats = -1; }), "repeats is -1", "100");
-    CHECK_REFUSED(refusal_after([](scenario& s) { s.repeats = 101; }), "repeats is 101", "100");
-}
-
 TEST_CASE("fewer repeats than a verdict needs are refused") {
     const auto asked = [](int repeats, const any_baseline& baseline) {
         return refusal_after([&](scenario& s) {
@@ -206,15 +176,6 @@ TEST_CASE("fewer repeats than a verdict needs are refused") {
     CHECK(asked(2, {}) == "");
     CHECK_REFUSED(asked(3, endpoint{.url = "http://h"}), "repeats is 3", "at least 4");
     CHECK(asked(4, endpoint{.url = "http://h"}) == "");
-}
-
-TEST_CASE("a negative seed and too many client threads are refused") {
-    CHECK_REFUSED(refusal_after([](scenario& s) { s.seed = -3; }), "seed is -3", "negative");
-    CHECK_REFUSED(refusal_after([](scenario& s) { s.client.threads = -1; }), "client.threads is -1",
-                  "1 to 64");
-    CHECK_REFUSED(refusal_after([](scenario& s) { s.client.threads = 65; }),
-                  "client.threads is 65");
-    CHECK(refusal_after([](scenario& s) { s.client.threads = 64; }) == "");
 }
 
 TEST_CASE("what needs a stream is refused where answers come in one piece") {
