@@ -122,25 +122,6 @@ TEST_CASE("a handshake that never ends is ended by limits.connect") {
     CHECK(holds(error(r), "limits.connect"));
 }
 
-TEST_CASE("a server that does not speak TLS is told from one that does") {
-    struct chatty final : virtual_world::talk {
-        explicit chatty(std::weak_ptr<virtual_world::end> e) : to(std::move(e)) {}
-        void on_bytes(std::string_view) override {
-            const auto client = to.lock();
-            if (!client) return;
-            client->send("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
-            client->close();
-        }
-        void on_end() override {}
-        const std::weak_ptr<virtual_world::end> to;
-    };
-    const virtual_world::port port([](const std::shared_ptr<virtual_world::end>& e) {
-        return std::make_shared<chatty>(e);
-    });
-    CHECK(holds(refusal_to_bring_up(trusted("https://127.0.0.1:" + std::to_string(port.number()))),
-                "the server does not answer in TLS"));
-}
-
 TEST_CASE("all connections of a repeat but the first go on with its session") {
     for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
         CAPTURE(version);
@@ -156,20 +137,6 @@ TEST_CASE("all connections of a repeat but the first go on with its session") {
         // The others are those of the model list, of the check before the load, and of the page of
         // metrics that is not there.
         CHECK(front.full() == 2 + 3);
-    }
-}
-
-TEST_CASE("an answer that only its end ends is truncated where TLS was cut") {
-    const std::string begun = scripted::until_close_head() + scripted::role() +
-                              scripted::chat_chunk("a");
-    const record cut = asked_of({.who = &known().good, .says_goodbye = false},
-                                {scripted::send(begun), scripted::close()});
-    CHECK(status(cut) == "truncated");
-    for (const bool goodbye : {true, false}) {  // [DONE] is an end of its own
-        const record whole = asked_of({.who = &known().good, .says_goodbye = goodbye},
-                                      scripted::healthy(3, scripted::framing::until_close));
-        CHECK(status(whole) == "ok");
-        CHECK(whole.events == 3);
     }
 }
 

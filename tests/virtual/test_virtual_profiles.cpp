@@ -7,7 +7,6 @@
 #include "llmbench_faults.hpp"
 
 #include <string>
-#include <vector>
 
 using namespace live;
 

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
 #include <stdexcept>
 #include <string>
 
@@ -68,39 +67,6 @@ TEST_CASE("a server that repeats every header brings none into a file or on the 
         CHECK(!holds(console, secret));
         CHECK(report_files_with(secret) == "");
     }
-}
-
-TEST_CASE("a user and a password in the URL reach the server, and nobody else") {
-    const std::string header = "Basic bWU6aHVudGVyLXR3bw==";
-    const scripted::server server(
-        {{scripted::send(scripted::json("401 Unauthorized", message("who is " + header + ", hunter-two?")))},
-         scripted::healthy()});
-    const std::string url = "http://me:hunter-two@" + server.authority();
-    for (const bool by_variable : {false, true}) {
-        CAPTURE(by_variable);
-        const variable set("LLMBENCH_URL", by_variable ? url : "");
-        std::string console, errors;
-        {
-            const heard heard;
-            endpoint e{.model = "m"};
-            if (!by_variable) e.url = url;
-            const result r = run(asking(e, 3));
-            for (const record& x : r.requests()) errors += std::string(x.error) + "\n";
-            console = heard.text();
-        }
-        CHECK(server.log().back().header("Authorization") == header);
-        CHECK(server.model_lists().back().header("Authorization") == header);
-        CHECK(holds(console, "http://***@127.0.0.1:"));
-        if (!by_variable) CHECK(holds(errors, "who is ***, ***?"));
-        for (const std::string secret : {"hunter-two", "bWU6aHVudGVyLXR3bw"}) {
-            CAPTURE(secret);
-            CHECK(!holds(errors, secret));
-            CHECK(!holds(console, secret));
-            CHECK(report_files_with(secret) == "");
-        }
-    }
-    const std::string why = refusal_of(asking(endpoint{.url = "https://me:p4ssword@h:x/"}));
-    CHECK(holds(why, "endpoint.url is \"https://...@h:x/\": the port"));
 }
 
 TEST_CASE("no model and no prompt becomes a line of a request") {

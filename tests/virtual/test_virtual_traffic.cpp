@@ -4,7 +4,6 @@
 #include "support/environment.hpp"
 #include "support/live.hpp"
 
-#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
