@@ -6,7 +6,6 @@
 #include "llmbench_history.hpp"
 #include "llmbench_machines.hpp"
 
-#include <algorithm>  // when the first request was sent, and the last one answered
 #include <chrono>     // how long a gate is let run
 #include <cstdlib>    // getenv, strtoul
 #include <iostream>   // what reports tell
@@ -108,18 +107,6 @@ TEST_CASE("the program ends first") {
     gate(s);
 }
 
-TEST_CASE("server sheds load") {
-    engine e = fast_engine();
-    e.faults.error_rate = 50_pct;
-    gate(quick(simulated(e), within_reach()));
-}
-
-TEST_CASE("server fails always") {
-    engine e = fast_engine();
-    e.faults.error_rate = 100_pct;
-    gate(quick(simulated(e), within_reach()));
-}
-
 // ---- no objectives: the guard on errors alone
 
 static scenario without_objectives(fraction errors) {
@@ -128,17 +115,9 @@ static scenario without_objectives(fraction errors) {
     return quick(simulated(e), {});
 }
 
-TEST_CASE("gate without objectives") { gate(without_objectives(0_pct)); }
-
 TEST_CASE("gate without objectives: half fails") { gate(without_objectives(50_pct)); }
 
 TEST_CASE("gate without objectives: all fails") { gate(without_objectives(100_pct)); }
-
-TEST_CASE("run without objectives") {
-    const result r = run(without_objectives(0_pct));
-    CHECK(r.verdicts().size() == 1);
-    CHECK(r.verdicts()[0].repeats == 3);
-}
 
 TEST_CASE("run without objectives: half fails") {
     const result r = run(without_objectives(50_pct));
@@ -157,15 +136,6 @@ TEST_CASE("a few errors") {
     e.seed = 3;
     scenario s = quick(simulated(e), within_reach());
     s.repeats = 2;
-    gate(s);
-}
-
-// ---- time that is too short for the question
-
-TEST_CASE("too few for a percentile") {
-    scenario s = quick(simulated(fast_engine()), {p999(ttft) <= 1_min});
-    s.requests = 0;
-    s.duration = 0.3_s;
     gate(s);
 }
 
@@ -225,26 +195,6 @@ TEST_CASE("a minute to be ready") {
     gate(quick(process{.command = "echo still loading {port}; exec sleep 60"}, answered()));
 }
 
-// ---- over capacity: two slots take 50 requests a second. Counted from the send, no lateness of a
-// busy client is in the way.
-
-static scenario twice_the_capacity(const slo_list& slos) {
-    engine e = fast_engine();
-    e.slots = 2;
-    e.decode_step = 10_ms;
-    scenario s = quick(simulated(e), slos);
-    s.workload = synthetic{.prompt_tokens = fixed(8), .output_tokens = fixed(4)};
-    s.arrivals = constant(100_rps);
-    s.requests = 150;
-    return s;
-}
-
-TEST_CASE("over-saturated") { gate(twice_the_capacity({mean(ttft_from_send) <= 1_min})); }
-
-TEST_CASE("over-saturated and too slow") {
-    gate(twice_the_capacity({mean(ttft_from_send) <= 100_ms}));
-}
-
 // ---- what the environment asks for
 
 // With a time budget of twice as much, one repeat fits and a second one does not.
@@ -284,24 +234,6 @@ TEST_CASE("long at once") {
     s.arrivals = poisson(20_rps);
     s.duration = 20_s;
     s.slos = {mean(tpot) <= 100 * baseline};
-    gate(s);
-}
-
-// A moment of each part of a gate's life: users who come, are measured and leave, twice, beside a page
-// of metrics; then a load that waits for nobody.
-TEST_CASE("a whole life of users") {
-    scenario s = quick(served(), {mean(e2e) <= 1_min, mean(queue_time) <= 10_s});
-    s.arrivals = closed_loop(4).ramp(300_ms);
-    s.requests = 0;
-    s.duration = 700_ms;
-    s.repeats = 2;
-    gate(s);
-}
-
-TEST_CASE("a whole life of an open loop") {
-    scenario s = quick(served(), answered());
-    s.arrivals = poisson(60_rps);
-    s.repeats = 2;
     gate(s);
 }
 
@@ -428,30 +360,6 @@ static scenario named(const char* name, const slo_list& slos) {
     scenario s = quick(served(), slos);
     s.name = name;
     return s;
-}
-
-TEST_CASE("three threads") {
-    result first, second, third;
-    std::thread a([&] { first = gate(named("first", answered())); });
-    std::thread b([&] { second = gate(named("second", answered())); });
-    std::thread c([&] { third = gate(named("third", answered())); });
-    a.join();
-    b.join();
-    c.join();
-    struct span { long long from, to; };
-    const auto span_of = [](const result& r) {
-        span s{r.requests()[0].scheduled_ns, 0};
-        for (const record& q : r.requests()) {
-            s.from = std::min(s.from, q.scheduled_ns);
-            s.to = std::max(s.to, q.end_ns);
-        }
-        return s;
-    };
-    span spans[] = {span_of(first), span_of(second), span_of(third)};
-    std::sort(std::begin(spans), std::end(spans),
-              [](const span& x, const span& y) { return x.from < y.from; });
-    CHECK(spans[0].to < spans[1].from);
-    CHECK(spans[1].to < spans[2].from);
 }
 
 TEST_CASE("one of three threads misses") {

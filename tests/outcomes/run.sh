@@ -152,32 +152,17 @@ one_gate() {
 
 # ---- every gate and every run has its guard on errors
 guard_alone() {
-    cases 0 "gate without objectives"
-    says_like 'OBSERVED +error_rate <= 1 % .* 0 of 80 failed, limit 1 %: within it as observed, not shown'
     for half in "gate without objectives: half fails" "run without objectives: half fails"; do
         cases 1 "$half"
         says_like 'FAIL +error_rate <= 1 % .*of [0-9]+ failed, limit 1 %'
         reported
     done
-    cases 1 "gate without objectives: half fails"
-    says "gates.cpp:$(line_of 'TEST_CASE("gate without objectives: half fails")'): ERROR: CHECK( error_rate <= 1 % )"
     cases 3 "gate without objectives: all fails"
     says "ERROR: CHECK( error_rate <= 1 % )" "none of 40 requests succeeded"
-    cases 0 "run without objectives"
-    says "SUCCESS!"
     cases 3 "run without objectives: all fails"
     says "SUCCESS!" "none of 40 requests succeeded"
     ends 1 "$own_main" --test-case="nothing but errors"
     says "own_main.cpp:" "ERROR: CHECK( error_rate <= 1 % )"
-
-    cases 0 "a few errors"
-    says_like 'INCONCLUSIVE +error_rate <= 1 % .*over the limit of 1 %, not shown to be more than'
-    summary_says "green does not mean shown"
-    cases 1 "a few errors" LLMBENCH_INCONCLUSIVE=fail
-    cases 77 "a few errors" LLMBENCH_INCONCLUSIVE=skip
-
-    cases 3 "too few for a percentile"
-    says_like 'INVALID +p999\(ttft\) <= .*the plan: repeat 1 measured [0-9]+ requests, p999\(ttft\) needs 3000'
 }
 
 # ---- refused: the question is at fault
@@ -216,11 +201,6 @@ no_server() {
     cases 3 "server gone"
     says "INVALID" "it went away"
     reported
-    cases 3 "server fails always"
-    says "none of 40 requests succeeded" "HTTP 500: an error that was asked for"
-    cases 1 "server sheds load"
-    says_like 'PASS +mean\(tpot\)'
-    says_like 'FAIL +error_rate <= 1 %'
     cases 3 "process ends at once"
     says "exited with status 4 before it was ready" "the model file is broken"
     says_times 1 "the model file is broken on [0-9]"
@@ -370,7 +350,7 @@ PY
     }
     local port pid how
     port=$(python3 "$(dirname "$source")/../support/free_ports.py" 1)
-    for how in error stream 0 7 31 45 58 73 84 99; do
+    for how in error stream 7 58; do
         python3 "$(dirname "$source")/hostile_server.py" "$port" "$how" &
         pid=$!
         wait_for_port "$port"
@@ -398,11 +378,9 @@ PY
 
 # ---- gates of several threads take turns
 threads() {
-    cases 0 "three threads"
-    says "3 gates: 3 passed"
-    reported
     cases 1 "one of three threads misses"
     says "3 gates: 1 failed, 2 passed"
+    reported
     cases 3 "nobody waits for them"
     says "2 gates: 2 invalid"
     summary_says "the program ended before this gate did"
@@ -479,29 +457,16 @@ sys.exit(subprocess.call(sys.argv[1:], stdout=w))'
     done
 }
 
-# ---- over capacity
-over_capacity() {
-    cases 3 "over-saturated"
-    says_like 'INVALID +mean\(ttft_from_send\) <= 60 s .*; over-saturated: requests in flight grew by'
-    says_like 'PASS +error_rate <= 1 %'
-    cases 1 "over-saturated and too slow"
-    says_like 'FAIL +mean\(ttft_from_send\) <= 100 ms .*; over-saturated: '
-}
-
 # ---- a time budget: what is not decided is inconclusive, what is not measured is not green
 time_budget() {
     cases 0 "two seconds a repeat" LLMBENCH_TIME_BUDGET=3.8
-    says_like 'INCONCLUSIVE +mean\(tpot\) <= 1 s .*LLMBENCH_TIME_BUDGET of 3.8 s is spent after 1 of 5 repeats'
+    says "LLMBENCH_TIME_BUDGET of 3.8 s is spent after 1 of 5 repeats"
     summary_says "green does not mean shown"
     reported
     cases 1 "two seconds a repeat" LLMBENCH_TIME_BUDGET=3.8 LLMBENCH_INCONCLUSIVE=fail
     cases 77 "two seconds a repeat" LLMBENCH_TIME_BUDGET=1s
-    says_like 'INCONCLUSIVE +mean\(tpot\) <= 1 s +measured none;? LLMBENCH_TIME_BUDGET of 1 s has [0-9.]+ m?s left, and a repeat takes .* or more: none of 5 was measured'
-    says "0 of 0 requests ok"
     reported -e
     cases 1 "two seconds a repeat" LLMBENCH_TIME_BUDGET=1 LLMBENCH_INCONCLUSIVE=fail
-    cases 77 "pass" LLMBENCH_TIME_BUDGET=0.1  # cut in the middle of the first repeat
-    says "after 0 of 5 repeats"
     # A server that is started again has what the budget leaves.
     cases 0 "process whose second start hangs" LLMBENCH_TIME_BUDGET=6s
     says "LLMBENCH_TIME_BUDGET of 6 s is spent after 1 of"
@@ -517,79 +482,24 @@ time_budget() {
 # ---- stored baselines
 stored_baselines() {
     cases 2 "stored baseline"
-    says "$BASELINE" "LLMBENCH_WRITE_BASELINE=1" "cannot be read"
     cases 77 "stored baseline" LLMBENCH_WRITE_BASELINE=1
-    says_like "SKIPPED +p50\(tpot\) <= 2 \* baseline .*written to $BASELINE as a baseline, not compared"
-    says_like 'PASS +mean\(tpot\) <= 1 s'
     cases 0 "stored baseline"
-    says_like 'PASS +p50\(tpot\) <= 2 \* baseline +measured [0-9.]+ x baseline \([0-9.]+ [mu]?s against [0-9.]+ [mu]?s\) +interval '
     cases 1 "four times slower than stored"
-    says_like 'FAIL +p50\(tpot\) <= 2 \* baseline +measured [0-9.]+ x baseline \([0-9.]+ [mu]?s against [0-9.]+ [mu]?s\) +interval '
-    says_like 'PASS +mean\(tpot\) <= 1 s'
     cases 2 "stored baseline" LLMBENCH_SEED=2
-    says "$BASELINE" "does not compare"
     ends 0 "$own_main" --test-case="stored baseline"
     ends 1 "$own_main" --test-case="four times slower than stored"
     says "own_main.cpp:" "ERROR: CHECK("
 }
 
-# ---- runs of main
-# made_runs FACTOR: of the one run that a folder has, a dozen runs that were so much slower
-made_runs() {
-    python3 - "$runs" "$1" <<'END'
-import datetime, json, pathlib, sys
-folder, factor = pathlib.Path(sys.argv[1]), float(sys.argv[2])
-first = folder / "first"
-if not first.exists():
-    (run,) = folder.glob("*/*/*.jsonl")
-    first.write_text(run.read_text())
-    run.unlink()
-now = datetime.datetime.now(datetime.timezone.utc)
-with open(folder / "runs.jsonl", "w") as out:
-    for run in range(12):
-        line = json.loads(first.read_text())
-        line["id"] += f"-{run}"
-        line["at"] = (now - datetime.timedelta(days=12 - run)).strftime("%Y-%m-%dT%H:%M:%SZ")
-        near = factor * (1 + 0.01 * ((run * 5) % 7 - 3) / 3)
-        line["values"] = {name: [v * near * (1 + 0.004 * (k - 1)) for k, v in enumerate(values)]
-                          for name, values in line["values"].items()}
-        out.write(json.dumps(line, separators=(",", ":")) + "\n")
-END
-}
-runs_of_main() {
-    local runs=$work/main
-    against() { cases "$1" "held against runs" LLMBENCH_HISTORY_DIR="$runs" "${@:2}"; }
-    rm -rf "$runs"
-    against 2
-    says "there is no history at $runs: LLMBENCH_HISTORY=append on main makes it"
-    against 0 LLMBENCH_HISTORY=append
-    says "the history begins with this run" "history: 1 gate added"
-    made_runs 1
-    against 0 LLMBENCH_VERBOSE=1
-    says_like 'PASS +mean\(tpot\) <= 1\.05 \* baseline .*against 12 runs, predictive t'
-    says "history: 12 runs on " "runs differ by "
-    report_says '"decided_by": "predictive_t"'
-    made_runs 0.8
-    against 1
-    says_like 'FAIL +mean\(tpot\) <= 1\.05 \* baseline .*against 12 runs, predictive t'
-    against 0 LLMBENCH_HISTORY=off
-    says "LLMBENCH_HISTORY is off"
-    against 77 LLMBENCH_REHEARSE=1
-    against 77 LLMBENCH_CALIBRATE=3
-}
-
 # ---- calibration judges nothing
 calibration() {
     cases 77 "miss" LLMBENCH_CALIBRATE=3
-    says "calibration over 3 repeats" "noise sd" "a calibration run judges nothing"
-    says_like 'mean\(tpot\) <= 0\.5 ms +[0-9.]+ ms +[0-9.]+ % +-[0-9.]+ +MISSED: its limit stays'
     reported
     cp "$LLMBENCH_REPORT_DIR/calibration.json" "$work/noise.json"
     cases 1 "miss" LLMBENCH_CALIBRATION="$work/noise.json"
     cases 77 "pass,miss" LLMBENCH_CALIBRATE=3
     cases 3 "server gone" LLMBENCH_CALIBRATE=3  # broken is broken
     cases 2 "pass" LLMBENCH_CALIBRATION="$work/none.json"
-    says "LLMBENCH_CALIBRATION" "$work/none.json cannot be read"
 }
 
 # ---- a history: what is added, what is not, and what stays as it was
@@ -607,7 +517,7 @@ histories() {
     says_times 0 "not added to the history: it is invalid"
     with 2 "refused"
     says "not added to the history: "
-    with 3 "server fails always"
+    with 3 "gate without objectives: all fails"
     says "not added to the history: "
     with 2 "pull request"
     says "LLMBENCH_HISTORY=append, and the baseline is a server"
@@ -627,28 +537,17 @@ histories() {
     find "$runs" -type f -printf '%p %T@ %s\n' | sort > "$work/before"
     cases 0 pass LLMBENCH_HISTORY_DIR="$runs"
     find "$runs" -type f -printf '%p %T@ %s\n' | sort | cmp - "$work/before" || wrong "the folder has changed"
-    # Many at once.
+    # Held against runs of main.
     rm -rf "$runs"
-    what="fifty programs at once"
-    for added in {1..50}; do
-        env LLMBENCH_REPORT_DIR="$work/report-$added" LLMBENCH_HISTORY=append LLMBENCH_HISTORY_DIR="$runs" \
-            "$gates" --test-case=pass > "$work/at-once-$added.log" 2>&1 &
-    done
-    for added in $(jobs -p); do [[ " ${served[*]} " == *" $added "* ]] || wait "$added" || true; done
-    if added 50; then ok; else wrong "there are $(cat "$runs"/*/*/*.jsonl | wc -l) lines"; fi
-    # Killed: a file is whole, or is not there.
-    what="killed at any moment"
-    local program file
-    for added in {1..15}; do
-        env LLMBENCH_HISTORY=append LLMBENCH_HISTORY_DIR="$runs" "$gates" --test-case=pass > "$log" 2>&1 &
-        program=$!
-        sleep "0.$((added * 4 + 10))"
-        kill -s KILL "$program" 2> /dev/null || true
-        wait "$program" 2> /dev/null || true
-    done
-    for file in "$runs"/*/*/*.jsonl; do
-        if [[ $(tail -c 2 "$file") == "}" ]]; then ok; else wrong "$file is not whole"; fi
-    done
+    against() { cases "$1" "held against runs" LLMBENCH_HISTORY_DIR="$runs" "${@:2}"; }
+    against 2
+    says "there is no history at $runs: LLMBENCH_HISTORY=append on main makes it"
+    against 0 LLMBENCH_HISTORY=append
+    says "the history begins with this run" "history: 1 gate added"
+    against 0 LLMBENCH_HISTORY=off
+    says "LLMBENCH_HISTORY is off"
+    against 77 LLMBENCH_REHEARSE=1
+    against 77 LLMBENCH_CALIBRATE=3
 }
 
 # ---- a rehearsal: never a pass, whatever is asked of it, and nothing is sent or started
@@ -666,10 +565,6 @@ rehearsal() {
     report_says 'failures="0" errors="0"' junit.xml
     report_says 'rehearsal="yes"' metrics.txt
     summary_says "REHEARSAL of 5 gates"
-    if ! python3 -c 'import jsonschema' 2> /dev/null; then echo "result.json is held against no schema: no jsonschema"
-    elif python3 "$(dirname "$source")/../formats/check.py" results \
-        "$(dirname "$source")/../../ci/result.schema.json" "$LLMBENCH_REPORT_DIR/result.json" > "$work/schema" 2>&1
-    then ok; else wrong "result.json: $(tail -n 3 "$work/schema")"; fi
     # Of whoever's main() it is, of assertions of one's own, of what is measured in other ways.
     for name in pass miss "many threads" "nothing but errors"; do
         ends 77 env LLMBENCH_REHEARSE=1 "$own_main" --test-case="$name"
@@ -841,53 +736,17 @@ questions() {
 # ---- several settings of a server
 settings() {
     cases 0 "settings"
-    says "settings / fast: measured" "settings / slow: measured" "settings: 2 settings in turns, 4 rounds"
-    says "mean(tpot): fast is best, then slow"
+    says "settings: 2 settings in turns, 4 rounds"
     reported
-    summary_says "### settings: 2 settings in turns, 4 rounds"
-    report_says '"comparisons"'
     cases 3 "settings of which one is lost"
     says "lost is not compared: process" "the model file is missing" "/ there: measured" "/ lost: invalid"
     says "gates.cpp:$(line_of 'compare(quick({}, within_reach())')"
     cases 77 "settings of which one is lost" LLMBENCH_SKIP_WITHOUT_SERVER=1
-    says "/ there: measured" "/ lost: skipped"
     cases 3 "settings of which one does not come back" LLMBENCH_SKIP_WITHOUT_SERVER=1
     says "/ there: measured" "/ gone: invalid" "exited with status 4 before it was ready"
-    cases 77 "settings" LLMBENCH_CALIBRATE=3
-    says "a calibration run compares no settings"
-    cases 77 "settings" LLMBENCH_WRITE_BASELINE=1
-    says "a run that writes baselines compares no settings"
-    cases 77 "settings" LLMBENCH_TIME_BUDGET=0.001
-    says "is spent after 0 of 4 rounds"
-}
-
-# ---- a signal at any moment of a life
-# shellcheck disable=SC2317  # beside calls what is in it
-signals_at_any_moment() {
-    # interrupted_after MICROSECONDS OF_THESE
-    interrupted_after() {
-        local file
-        what="SIGINT after $(($1 / 1000)) of $(($2 / 1000)) ms"
-        listening "$gates" --test-case="a whole life*" > "$log" 2>&1
-        sleep "$(($1 / 1000000)).$(printf %06d $(($1 % 1000000)))"
-        kill -INT "$pid" || true
-        status=0
-        wait "$pid" || status=$?
-        # 0: it came before anybody listened, or when all was over; 130: when all was written.
-        if ((status == 0 || status == 3 || status == 130)); then ok; else wrong "exit code $status"; fi
-        if ((status == 3)); then
-            says_like "the run was interrupted|interrupted before this gate began"
-            for file in result.json junit.xml summary.md report.html; do
-                if [[ -s $LLMBENCH_REPORT_DIR/$file ]]; then ok; else wrong "no $file"; fi
-            done
-        fi
-    }
-    local life began=${EPOCHREALTIME/./}
-    cases 0 "a whole life*"
-    life=$((${EPOCHREALTIME/./} - began))
-    RANDOM=2711  # the moments are drawn, and the same in every run
-    for ((i = 0; i < 24; i++)); do beside interrupted_after $((life * RANDOM / 32768)) "$life"; done
-    all_beside
+    for how in LLMBENCH_CALIBRATE=3 LLMBENCH_WRITE_BASELINE=1 LLMBENCH_TIME_BUDGET=0.001; do
+        cases 77 "settings" "$how"
+    done
 }
 
 # ---- processes and signals
@@ -969,7 +828,7 @@ signals() {
 
     what="SIGINT in the background of a script, where it is ignored"
     rm -rf "$LLMBENCH_REPORT_DIR"
-    "$gates" --test-case="a whole life*" > "$log" 2>&1 &
+    "$gates" --test-case="pass in real time" > "$log" 2>&1 &
     pid=$!
     for ((i = 0; i < 20; i++)); do
         sleep 0.05
@@ -1040,9 +899,9 @@ other_mains() {
 
 parts=("${@:4}")
 if ((${#parts[@]} == 0)); then
-    parts=(one_gate guard_alone refusals no_server nothing_escapes exits threads files_of_runs masked_words_of over_capacity time_budget stored_baselines calibration rehearsal histories
-        progress several_gates own_assertions questions settings signals_at_any_moment signals other_mains
-        runs_of_main)
+    parts=(one_gate guard_alone refusals no_server nothing_escapes exits threads files_of_runs masked_words_of
+        time_budget stored_baselines calibration rehearsal histories progress several_gates own_assertions
+        questions settings signals other_mains)
 fi
 for part in "${parts[@]}"; do "$part"; done
 echo "$passed passed, $failed failed"
