@@ -5,8 +5,7 @@
 WORKSPACE is a folder with the checkout. VARIABLES names a file of JSON: for GitLab {"project": {...}, "global": {...},
 "predefined": {...}}, for Jenkins {"agent": {...}}. CANCEL_WHEN is a file: the job is cancelled once it is
 there. PATIENCE is how many times as long Jenkins waits for a process to end as it does, 1. Artifacts are copied to WORKSPACE/../artifacts. Exits with 0 where the job is green, 77 where it is a
-warning or unstable, 1 where it is red. MODEL_WITHOUT names a rule that is left out: rules.py shows that
-each one matters.
+warning or unstable, 1 where it is red.
 """
 import json
 import os
@@ -22,32 +21,7 @@ import yaml
 
 # gitlab-runner: gitlabhq/gitlab-runner; docs: docs.gitlab.com; durable-task: jenkinsci/durable-task-plugin
 # at 8dcdaa8; jenkins: jenkinsci/jenkins.
-RULES = {
-    "project-wins": "docs, 'CI/CD variables', precedence: variables of the project win over those of the job "
-                    "in .gitlab-ci.yml, and they over those at its top",
-    "exported": "gitlab-runner, executors/shell/shell.go, Run: the shell starts with the runner's own "
-                "environment, and the script on its standard input exports the variables",
-    "errexit": "gitlab-runner, shells/bash.go: the script has errexit, and pipefail where bash has it",
-    "group": "gitlab-runner, helpers/process/killer_unix.go: a cancelled job's process group gets SIGTERM, and "
-             "SIGKILL after ten minutes (helpers/process/killer.go)",
-    "after": "docs, 'after_script': runs in a shell of its own, after a script that failed or was cancelled, "
-             "too, and its exit code does not count",
-    "allowed": "docs, 'allow_failure:exit_codes': such a code is a warning",
-    "environment": "Jenkins' docs, 'environment' of Declarative Pipeline: its variables are set for all steps, over "
-                   "those of the agent",
-    "cookie": "durable-task, FileMonitoringTask.java, stop; jenkins, ProcessTree.java, killAll: SIGTERM to every "
-              "process with the step's JENKINS_SERVER_COOKIE in its environment, children before parents, five "
-              "seconds for each",
-    "post": "Jenkins' docs, 'post': always runs, whatever became of the stages",
-    "catch": "Jenkins' docs, catchError: what throws makes the build a failure, and the pipeline goes on",
-}
-WITHOUT = os.environ.get("MODEL_WITHOUT", "")
 PATIENCE = float(os.environ.get("PATIENCE", "1"))
-
-
-def holds(rule):
-    assert rule in RULES, rule
-    return rule != WITHOUT
 
 
 class Cancelled(Exception):
@@ -114,7 +88,7 @@ def given_variables():
 
 
 def clean_environment():
-    return {k: v for k, v in os.environ.items() if k not in ("VARIABLES", "CANCEL_WHEN", "PATIENCE", "MODEL_WITHOUT")}
+    return {k: v for k, v in os.environ.items() if k not in ("VARIABLES", "CANCEL_WHEN", "PATIENCE")}
 
 
 # ---- GitLab --------------------------------------------------------------------------------------
@@ -135,21 +109,21 @@ def gitlab(path, workspace):
     layers = [given.get("predefined", {}), text.get("variables", {}), given.get("global", {}), job.get("variables", {})]
     project = given.get("project", {})
     variables = {}
-    for layer in layers + [project] if holds("project-wins") else [project] + layers:
+    for layer in layers + [project]:  # docs, 'CI/CD variables', precedence
         variables |= layer
 
     def shell(lines):
         script = "\n".join(lines) + "\n"
-        options = "set -o pipefail\nset -o errexit\n" if holds("errexit") else ""
-        env = clean_environment() | ({} if holds("exported") else {k: str(v) for k, v in variables.items()})
-        process = subprocess.Popen(["bash", "--login"], cwd=workspace, env=env, stdin=subprocess.PIPE,
+        options = "set -o pipefail\nset -o errexit\n"  # shells/bash.go
+        # executors/shell/shell.go: the script on standard input exports the variables
+        process = subprocess.Popen(["bash", "--login"], cwd=workspace, env=clean_environment(), stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
         # The whole of it is one command, so that nothing reads the rest of the script.
         process.stdin.write((options + exports(variables) + f": | eval {shell_quoted(script)}\nexit $?\n").encode())
         process.stdin.close()
 
         def cancel():
-            (os.killpg if holds("group") else os.kill)(process.pid, signal.SIGTERM)
+            os.killpg(process.pid, signal.SIGTERM)  # helpers/process/killer_unix.go
         return followed(process, cancel)
 
     code = 1
@@ -159,12 +133,11 @@ def gitlab(path, workspace):
         pass
     if "after_script" in job:
         os.environ.pop("CANCEL_WHEN", None)
-        after = shell(job["after_script"]) if holds("after") or code == 0 else 0
-        code = code if holds("after") else code or after
+        shell(job["after_script"])  # docs: after a script that failed, too; its exit code does not count
     artifacts = job.get("artifacts", {})
     if code == 0 or artifacts.get("when") == "always":
         keep(artifacts.get("paths", []), workspace)
-    allowed = job.get("allow_failure", {}).get("exit_codes", []) if holds("allowed") else []
+    allowed = job.get("allow_failure", {}).get("exit_codes", [])
     return 0 if code == 0 else 77 if code in allowed else 1
 
 
@@ -182,7 +155,7 @@ def jenkins(path, workspace):
     agent = given_variables().get("agent", {})
     block = re.search(r"environment \{(.*?)\n    \}", text, re.S)
     declared = dict(re.findall(r"(\w+) = '([^']*)'", block[1])) if block else {}
-    environment = agent | declared if holds("environment") else declared | agent
+    environment = agent | declared
     cookie = f"durable-{os.getpid()}"
     stages, _, after = text.partition("\n    post {")
 
@@ -210,8 +183,7 @@ def jenkins(path, workspace):
             kill(pid, signal.SIGKILL)
 
         def cancel():
-            if not holds("cookie"):
-                return kill(process.pid, signal.SIGTERM)
+            # FileMonitoringTask.java, stop; ProcessTree.java, killAll
             processes = tree()
             for pid, (_, environ) in sorted(processes.items()):
                 if f"JENKINS_SERVER_COOKIE={cookie}".encode() in environ and is_there(pid):
@@ -227,11 +199,11 @@ def jenkins(path, workspace):
                 result = max(result, 77) if result != 1 else 1
             elif code != 0:
                 result = 1
-                if not caught or not holds("catch"):
+                if not caught:
                     break
     except Cancelled:
         result = 1
-    if "always" in after and (holds("post") or result == 0):
+    if "always" in after:
         keep([a.removesuffix("/**") for a in re.findall(r"archiveArtifacts artifacts: '([^']*)'", after)], workspace)
         os.environ.pop("CANCEL_WHEN", None)
         for _, _, long, short in steps.findall(after):

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The CI templates do what they say: each runs here with real gates and real servers. What builds,
-# apt-get and gh are stand-ins; everything else is the template's own.
+# The workflows for GitHub do what they say: each runs here with real gates and real servers. What
+# builds, apt-get and gh are stand-ins; everything else is the template's own. runner.sh has the others.
 #   tests/templates/run.sh GATES SERVER        outcomes_gates, outcomes_no_doctest
 set -euo pipefail
 export GATES SERVER_PROGRAM
@@ -107,7 +107,8 @@ hides=$(
     # shellcheck disable=SC2016  # for the script that it becomes
     commit hides 'echo "key $LLMBENCH_API_KEY, token $HF_TOKEN of $HF_TOKEN"
 echo "files of the job: ${GITHUB_ENV:-}${GITHUB_PATH:-}${GITHUB_OUTPUT:-}${GITHUB_STEP_SUMMARY:-} none"
-ln -sf /etc/passwd "$LLMBENCH_REPORT_DIR/passwd"; '"$serve 2"
+ln -sf /etc/passwd "$LLMBENCH_REPORT_DIR/passwd"
+(trap "" TERM; echo > "$OTHER.deaf"; exec sleep 1000) & echo $! > "$OTHER.pid"; '"$serve 2"
 )
 export HOSTILE=$here/../outcomes/hostile_server.py
 # shellcheck disable=SC2016  # for the script that it becomes
@@ -180,55 +181,19 @@ expect "its log" says "    | no such model"
 expect "nothing of its log is a command" says "    | ::error::it said"
 expect "the comment is not that of an earlier run" comments "Nothing is judged"
 
-# gates_are COMMAND: from now on, of the workflow
-gates_are() { sed -i "s#^          gates: .*#          gates: $1#" "$work/pull-request.yml"; }
-echo "== its gates are behind a pipe, or before another command"
-gates_are './gates | tee log'
-pull_request "$slower" 1
-gates_are './gates || echo never mind'
-pull_request "$slower" 1
-expect "the reason" says "the command ended with 0, but its gates with 1"
-gates_are './gates; echo done'
-pull_request "$slower" 1
-gates_are ./gates
-
-echo "== a history: main adds to it, a pull request reads what main has"
-export GIT_CONFIG_GLOBAL=$work/gitconfig
-git config --global "url.file://$work/hub.git.insteadOf" https://github.test/me/it
-git clone -q --bare "$repository" "$work/hub.git"
-cp "$work/pull-request.yml" "$work/usual.yml"
-sed -i 's#^          gates: .*#          history: "true"\n&#' "$work/pull-request.yml"
-# shellcheck disable=SC2016  # for the workflow
-gates_are 'echo "${LLMBENCH_HISTORY:-read} $(ls "$LLMBENCH_HISTORY_DIR"/*/*/*.jsonl | wc -l)"; ./gates'
-# nights N: so many files are on the branch
-nights() { [[ $(git -C "$work/hub.git" ls-tree -r --name-only perf-history | grep -c jsonl) == "$1" ]]; }
-echo "default target" > perf/gates.cpp
-night=$(commit night "$serve 2")
-pull_request "$night" 0 refs/heads/main
-expect "main adds" says "append 0"
-expect "and pushes" nights 1
-pull_request "$night" 0 refs/heads/main
-expect "main again" says "append 1"
-expect "and pushes" nights 2
-# What it carries: a folder of that name and a branch of that name in its clone.
-mkdir -p perf-history/2026/11
-echo forged | tee perf-history/2026/11/{1,2,3}.jsonl > /dev/null
-carries=$(commit carries "$serve 2")
-git branch -q perf-history "$carries"
-pull_request "$carries" 0
-expect "a pull request reads what main has" says "read 2"
-expect "and adds nothing" nights 2
-git rm -rq perf-history
-git branch -qD perf-history
-echo "head against base" > perf/gates.cpp
-mv "$work/usual.yml" "$work/pull-request.yml"
-
-echo "== its server tells a key and leaves a link"
+# shellcheck disable=SC2317  # called through expect
+is_gone() {  # or nobody has asked yet how it ended
+    local state
+    state=$(sed 's/.*) //' "/proc/$1/stat" 2> /dev/null) || true
+    [[ -z $state || $state == Z* ]]
+}
+echo "== its server tells a key, and leaves a link and a child that ignores SIGTERM"
 LLMBENCH_API_KEY=sk-0123456789 HF_TOKEN=sk-01234567890 pull_request "$hides" 0
 expect "the keys are masked" says "key ***, token *** of ***" "$work/job/artifacts/llmbench-report/server.log"
 expect "what steers the job is not its" says "files of the job:  none" \
     "$work/job/artifacts/llmbench-report/server.log"
 expect "the link is gone" [ ! -e "$work/job/artifacts/llmbench-report/passwd" ]
+expect "the child is gone" is_gone "$(< "$OTHER.pid")"
 expect "the rest is there" [ -s "$work/job/artifacts/llmbench-report/report.html" ]
 
 # only_ours: of all that is printed, no line is a command but those that the templates and the gates write
@@ -288,104 +253,5 @@ expect "main.o is compiled" says "compiles perf/main.cpp"
 echo "== the same by the action at the top of a repository"
 of_readme 0 ./
 expect "main.o is not compiled again" [ "$(grep -c "compiles perf/main.cpp" "$log")" = 0 ]
-"$SERVER_PROGRAM" serve "$port" > /dev/null &
-squatter=$!
-until ! nothing_listens "$port"; do sleep 0.05; done
-
-# ---- GitLab and Jenkins --------------------------------------------------------------------------
-mkdir "$work/blocks"
-python3 "$here/../formats/check.py" shell "$work/blocks" "$ci/gitlab.yml" "$ci/Jenkinsfile" > /dev/null
-cd "$work"
-mkdir -p ci
-cp -r "$ci/github" ci/
-cat > server << 'STUB'
-#!/bin/sh
-exec "$SERVER_PROGRAM" serve "$2" 2
-STUB
-chmod +x server
-# Its server has been told to end, which takes a moment; but not the one that was here first.
-ended() {
-    local i
-    for ((i = 0; i < 100; i++)); do
-        if [[ $squatter ]] || nothing_listens "$port"; then return; fi
-        sleep 0.05
-    done
-    return 1
-}
-# job BLOCK STATUS CASE: the shell of a template, with its variables
-job() {
-    local status=0
-    rm -rf llmbench-report
-    printf '#!/bin/sh\nexec "%s" --test-case="%s"\n' "$GATES" "$3" > gates
-    chmod +x gates
-    ended
-    GATES="${gates:-./gates}" SERVER="${server:-./server --port $port}" LLMBENCH_URL=http://127.0.0.1:$port/ READY_SECONDS=60 \
-        LLMBENCH_REPORT_DIR=llmbench-report bash "$1" > "$log" 2>&1 || status=$?
-    expect "$3: exit code $2" [ "$status" = "$2" ]
-}
-# What a server can leave behind: keys in its log, links, and a child that does not hear.
-cat > leaves << 'STUB'
-#!/bin/sh
-echo "key $LLMBENCH_API_KEY $HF_TOKEN"
-ln -s /etc/passwd "$LLMBENCH_REPORT_DIR/passwd"
-(trap '' TERM; echo > deaf; exec sleep 1000) &
-echo $! > deaf.pid
-exec "$SERVER_PROGRAM" serve "$2" 2
-STUB
-chmod +x leaves
-# shellcheck disable=SC2317  # called through expect
-is_gone() {  # or nobody has asked yet how it ended
-    local state
-    state=$(sed 's/.*) //' "/proc/$1/stat" 2> /dev/null) || true
-    [[ -z $state || $state == Z* ]]
-}
-# leaves BLOCK: nothing of that is left
-leaves() {
-    server="./leaves --port $port" LLMBENCH_API_KEY=sk-0123456789 HF_TOKEN=sk-01234567890 \
-        job "$1" 0 "default target"
-    expect "the keys are masked" says "key *** ***" llmbench-report/server.log
-    expect "the link is gone" [ ! -L llmbench-report/passwd ]
-    expect "a child that ignores SIGTERM is gone" is_gone "$(< deaf.pid)"
-}
-# hostile BLOCK: no line is a command
-hostile() {
-    READY_PATH=/v1/models server="python3 '$HOSTILE' $port 31" job "$1" 3 "default target"
-    expect "the gates saw them" says "::error::forged"
-    expect "no line of them is a command" only_ours
-}
-gitlab=$(grep -l run_gates blocks/gitlab*)
-jenkins=$(grep -l run_gates blocks/Jenkinsfile*)
-echo "== GitLab"
-job "$gitlab" 3 "default target"
-expect "the reason" says "something is there already"
-kill "$squatter"
-wait "$squatter" || true
-squatter=
-job "$gitlab" 0 "default target"
-for file in junit.xml metrics.txt server.log; do
-    expect "the report has $file" [ -s "llmbench-report/$file" ]
-done
-server="echo no such model; exit 4" job "$gitlab" 3 "default target"
-expect "the server's log" says "no such model"
-gates="./gates | tee log" job "$gitlab" 1 "default target,miss"
-leaves "$gitlab"
-hostile "$gitlab"
-# Its server ends in mid-run, and another answers in its place.
-printf '#!/bin/sh\n%s\n' "$replaced" > taken
-chmod +x taken
-taken() {
-    server="./taken --port $port" job "$1" 3 "default target"
-    end_other
-    expect "the reason" says "the server ended before the gates did"
-}
-taken "$gitlab"
-echo "== Jenkins"
-taken "$jenkins"
-job "$jenkins" 1 "default target,miss"
-expect "the report" [ -s llmbench-report/junit.xml ]
-gates="./gates | tee log" job "$jenkins" 1 "default target,miss"
-leaves "$jenkins"
-hostile "$jenkins"
-expect "the server is gone" ended
 ((failed == 0)) || exit 1
 [[ ! $stalled ]] || exit 77

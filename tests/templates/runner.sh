@@ -106,6 +106,8 @@ job 1 'CODE: 3, STATUS: 77' ''
 expect "the worse" says status=3 "$work/job/output"
 job 1 'CODE: 77, STATUS: 1' ''
 expect "the worse" says status=1 "$work/job/output"
+job 1 'CODE: 1, STATUS: 0' ''
+expect "the worse" says "the command ended with 0, but its gates with 1"
 job 1 'CODE: 2, STATUS: 3' ''
 expect "the worse" says status=2 "$work/job/output"
 job 0 'CODE: 77' ''
@@ -145,8 +147,9 @@ for event in issue_comment workflow_run pull_request_target; do
 done
 EVENT=workflow_dispatch job 0 'A: c' 'history: "true"' refs/heads/main
 expect "a manual run does" nights 4
-job 0 'A: c' 'history: "true"'
-expect "a pull request does not" nights 4
+SEES='echo it has $(ls "$LLMBENCH_HISTORY_DIR"/*.jsonl | wc -l)' job 0 'A: c' 'history: "true"'
+expect "a pull request reads what main has" says "it has 4"
+expect "and does not add to it" nights 4
 job 0 'LLMBENCH_HISTORY: ""' 'history: "true"' refs/heads/main
 expect "where nothing was added a notice says so" says "notice history.sh: nothing was added" "$work/job/annotations"
 job 1 'LLMBENCH_HISTORY_DIR: .github' 'history: "true"' refs/heads/main
@@ -271,11 +274,11 @@ of_gitlab="\"SERVER\": \"./server\", \"LLMBENCH_URL\": \"http://127.0.0.1:$port\
 other gitlab 0 "{\"project\": {$of_gitlab}, \"global\": {\"LLMBENCH_INCONCLUSIVE\": \"fail\"}}"
 expect "variables of the project and of a file reach the gates" says LLMBENCH_INCONCLUSIVE=fail
 other gitlab 77 "{\"global\": {$of_gitlab, \"CODE\": \"77\"}}"
-other gitlab 1 "{\"global\": {$of_gitlab, \"CODE\": \"none\"}}"
+for code in none 1; do other gitlab 1 "{\"global\": {$of_gitlab, \"CODE\": \"$code\"}}"; done
 other jenkins 0 '{"agent": {"LLMBENCH_INCONCLUSIVE": "fail"}}'
 expect "variables of the agent reach the gates" says LLMBENCH_INCONCLUSIVE=fail
 other jenkins 77 '{"agent": {"CODE": "77"}}'
-other jenkins 1 '{"agent": {"CODE": "none"}}'
+for code in none 1; do other jenkins 1 "{\"agent\": {\"CODE\": \"$code\"}}"; done
 export SEES="python3 $work/sees.py"
 other gitlab 0 "{\"predefined\": {\"CI_JOB_TOKEN\": \"planted-1\", \"PERF_HISTORY_TOKEN\": \"planted-2\"}, \"project\": {$of_gitlab}}"
 expect "gates see no token" says "sees none"

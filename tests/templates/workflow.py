@@ -16,8 +16,7 @@ GITHUB_CACHE names, if all steps went well. Exits with 1 where the job fails.
   PATIENCE       how many times as long it waits for what is to end as GitHub's does, 1: for a busy machine
 
 WORKSPACE/../commands has the commands that the runner took out of what the steps printed, and
-WORKSPACE/../annotations what it shows of them. MODEL_WITHOUT names a rule that is left out: rules.py
-shows that each one matters.
+WORKSPACE/../annotations what it shows of them.
 """
 import glob
 import hashlib
@@ -32,55 +31,12 @@ import time
 
 import yaml
 
-# The rules, and where they are written: actions/runner at 258d6c8, under src/Runner.Worker if nothing
-# else is said; actions/checkout at f548e57; documentation pages of docs.github.com.
-RULES = {
-    "step-env": "StepsRunner.cs, RunAsync: a step's env is merged over the job's; "
-                "Handlers/CompositeActionHandler.cs, RunStepsAsync: so is that of a step inside an "
-                "action, over the env of the step that uses the action; an empty value counts",
-    "context": "Handlers/ScriptHandler.cs, 'expose context to environment': GITHUB_ variables come "
-               "after env, and win",
-    "schedule": "docs, 'Events that trigger workflows', schedule: no webhook payload, so that "
-                "github.event.repository is empty (github/codeql-action#1211)",
-    "header": "checkout, src/git-auth-helper.ts: without persist-credentials: false the token stays in "
-              "the configuration of the clone as http.ORIGIN/.extraheader",
-    "cancel": "Runner.Sdk/ProcessInvoker.cs, CancelAndKillProcessTree: SIGINT, 7.5 s, SIGTERM, 2.5 s, "
-              "SIGKILL, to the process of the step alone",
-    "cancelled-steps": "StepsRunner.cs: once a job is cancelled, a step runs only where its condition "
-                       "is true all the same, as always() is; cancelled() is true then",
-    "line-command": "Runner.Common/ActionCommand.cs, TryParseV2: a line whose first characters that "
-                    "are no white space are ::NAME::, of a known name in any case",
-    "old-command": "Runner.Common/ActionCommand.cs, TryParse: ##[NAME] anywhere in a line",
-    "line-ends": "Runner.Sdk/ProcessInvoker.cs, StartReadStream: .NET's ReadLine ends a line at \\r, too",
-    "stop-commands": "ActionCommandManager.cs, TryProcessCommand: after stop-commands no command is "
-                     "taken up to its token",
-    "ten": "ExecutionContext.cs, AddIssue: ten annotations of a kind, in the step of the job",
-    "summary": "FileCommandManager.cs, CreateStepSummaryCommand: a summary above 1 MiB is not shown, and "
-               "an error",
-    "pipefail": "Handlers/ScriptHandlerHelpers.cs: bash that is named gets -e and pipefail, else -e alone",
-    "success": "docs, 'Status check functions': a condition without one of them means success() as well; "
-               "Expressions/SuccessFunction.cs: inside an action that of the action's steps",
-    "outputs": "ActionRunner.cs, RunAsync: outputs are read however the step ended (finally)",
-    "later-env": "FileCommandManager.cs, SetEnvFileCommand: GITHUB_ENV is for later steps",
-    "streams": "Runner.Sdk/ProcessInvoker.cs, ProcessExitedHandler: five seconds after a step's process "
-               "has ended the next step begins, whoever holds its output",
-    "orphans": "JobExtension.cs, 'Cleaning up orphan processes': at the end of a job processes with its "
-               "RUNNER_TRACKING_ID are killed",
-    "unknown-input": "ActionRunner.cs, 'Unexpected input(s)': a warning, and the input is not there",
-    "permissions": "docs, 'permissions': those of a job replace those of the workflow, and what is not "
-                   "named is none",
-}
-WITHOUT = os.environ.get("MODEL_WITHOUT", "")
-assert not WITHOUT or WITHOUT in RULES, WITHOUT
+# Where its rules are written: actions/runner at 258d6c8, under src/Runner.Worker if nothing else is said;
+# actions/checkout at f548e57; documentation pages of docs.github.com.
 PATIENCE = float(os.environ.get("PATIENCE", "1"))
 # ActionCommandManager.cs, and stop-commands
 COMMANDS = {"set-env", "set-output", "save-state", "add-mask", "add-path", "add-matcher", "remove-matcher",
             "warning", "error", "notice", "debug", "group", "endgroup", "echo", "stop-commands"}
-
-
-def holds(rule):
-    assert rule in RULES, rule
-    return rule != WITHOUT
 
 
 def hears_sigint():
@@ -99,7 +55,7 @@ class Printed:
 
     def take(self, some):
         self.rest += some
-        *lines, self.rest = re.split(rb"\r\n|\r|\n" if holds("line-ends") else rb"\n", self.rest)
+        *lines, self.rest = re.split(rb"\r\n|\r|\n", self.rest)  # ProcessInvoker.cs: .NET's ReadLine
         for line in lines:
             self.line(line.decode("utf-8", "replace"))
 
@@ -109,9 +65,10 @@ class Printed:
 
     def command(self, line):
         names = COMMANDS | ({self.token} if self.token else set())
-        found = holds("line-command") and re.match(r"::([^\s:]+)([^:]*)::(.*)", line.lstrip())
+        # Runner.Common/ActionCommand.cs, TryParseV2 and TryParse
+        found = re.match(r"::([^\s:]+)([^:]*)::(.*)", line.lstrip())
         if not found or found[1].lower() not in names:
-            found = holds("old-command") and re.search(r"##\[([^\s\]]+)([^\]]*)\](.*)", line)
+            found = re.search(r"##\[([^\s\]]+)([^\]]*)\](.*)", line)
         return (found[1].lower(), found[3]) if found and found[1].lower() in names else None
 
     def line(self, line):
@@ -125,11 +82,11 @@ class Printed:
             return
         with open(os.path.join(self.beside, "commands"), "a", encoding="utf-8") as f:
             f.write(f"{name} {data}\n")
-        if name == "stop-commands" and holds("stop-commands"):
+        if name == "stop-commands":
             self.token = data.lower()
         if name in ("error", "warning", "notice"):
             self.shown[name] = self.shown.get(name, 0) + 1
-            if self.shown[name] <= 10 or not holds("ten"):
+            if self.shown[name] <= 10:  # ExecutionContext.cs, AddIssue
                 with open(os.path.join(self.beside, "annotations"), "a", encoding="utf-8") as f:
                     f.write(f"{name} {data}\n")
 
@@ -144,14 +101,14 @@ class Job:
         self.status = "success"
         self.matrix = {k: v[0] for k, v in job.get("strategy", {}).get("matrix", {}).items()}
         self.url = os.environ.get("SERVER_URL", "https://github.test")
-        rights = job.get("permissions") if holds("permissions") else None
-        rights = rights or described.get("permissions") or {}
+        # docs, 'permissions': those of a job replace those of the workflow
+        rights = job.get("permissions") or described.get("permissions") or {}
         if os.environ.get("FORK") == "1":
             rights = {"contents": "read"}
         self.may_comment = rights.get("pull-requests") == "write"
         name_of_event = os.environ.get("EVENT") or ("push" if ref else "pull_request")
         event = {"repository": {"default_branch": "main"}}
-        if name_of_event == "schedule" and holds("schedule"):
+        if name_of_event == "schedule":  # it has no payload (github/codeql-action#1211)
             event = {"schedule": "0 3 * * *"}
         if name_of_event == "pull_request":
             event["pull_request"] = {"number": 7, "base": {"sha": base}, "head": {"sha": head}}
@@ -178,7 +135,7 @@ class Job:
         known = {"github": self.github, "inputs": inputs, "runner": self.runner,
                  "matrix": self.matrix, "secrets": {"SERVER_KEY": ""}, "env": self.env,
                  "steps": {name: {"outputs": said} for name, said in self.outputs.items()}}
-        cancelled = self.status == "cancelled" and holds("cancelled-steps")
+        cancelled = self.status == "cancelled"  # StepsRunner.cs: always() and cancelled() are true
         functions = {"always()": True, "cancelled()": cancelled,
                      "success()": status == "success" and not cancelled, "failure()": status == "failure"}
         expression = re.sub(r"hashFiles\(([^)]*)\)", lambda m: repr(self.hash_of(
@@ -223,7 +180,8 @@ class Job:
         condition = str(step.get("if", "")).strip()
         condition = re.sub(r"^\$\{\{(.*)\}\}$", r"\1", condition).strip()
         asks = re.search(r"\b(always|cancelled|success|failure)\(\)", condition)
-        implied = asks or not holds("success") or self.value("success()", inputs, status)
+        # docs, 'Status check functions': without one, success() is meant as well
+        implied = asks or self.value("success()", inputs, status)
         return bool(implied and (not condition or self.value(condition, inputs, status)))
 
     def run(self, steps, inputs, outer=None):
@@ -237,7 +195,7 @@ class Job:
                 continue
             print(f"## {step.get('name', step.get('uses', 'run'))}", flush=True)
             own = {k: self.text(v, inputs) for k, v in step.get("env", {}).items()}
-            env = (self.env | (outer or {}) | own) if holds("step-env") else ((outer or {}) | own | self.env)
+            env = self.env | (outer or {}) | own  # StepsRunner.cs, CompositeActionHandler.cs
             still_wanted = lambda: self.wanted(step, inputs, status)
             if "run" in step:
                 ok = self.shell(step, inputs, env, still_wanted)
@@ -262,28 +220,27 @@ class Job:
         context |= {f"GITHUB_{name}": file for name, file in files.items()}
         context |= {"GITHUB_ACTION_PATH": self.action_path, "RUNNER_TEMP": self.runner["temp"],
                     "GITHUB_ACTIONS": "true", "CI": "true", "RUNNER_TRACKING_ID": self.tracking}
-        env = os.environ | (env | context if holds("context") else context | env)
+        env = os.environ | env | context  # ScriptHandler.cs, 'expose context to environment'
         for ours in ("CANCEL_WHEN", "PATIENCE", "MODEL_WITHOUT", "EVENT", "SERVER_URL", "FORK"):
             env.pop(ours, None)
         options = ["-e"]
-        if step.get("shell", self.default_shell if not self.action_path else None) == "bash" or not holds("pipefail"):
-            options = ["-e", "-o", "pipefail"]
+        if step.get("shell", self.default_shell if not self.action_path else None) == "bash":
+            options = ["-e", "-o", "pipefail"]  # ScriptHandlerHelpers.cs: if it is named
         process = subprocess.Popen(["bash", "--noprofile", "--norc", *options, script], cwd=self.workspace,
                                    env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT, preexec_fn=hears_sigint)
         ok = self.followed(process, still_wanted)
         with open(files["OUTPUT"], encoding="utf-8") as f:
             said = f.read()
-        if "id" in step and (ok or holds("outputs")):
+        if "id" in step:  # ActionRunner.cs: however the step ended
             self.outputs[step["id"]] = dict(line.split("=", 1) for line in said.splitlines())
         with open(os.path.join(self.beside, "output"), "a", encoding="utf-8") as f:
             f.write(said)
         with open(files["ENV"], encoding="utf-8") as f:
-            if holds("later-env"):
-                self.env |= dict(line.split("=", 1) for line in f.read().splitlines())
+            self.env |= dict(line.split("=", 1) for line in f.read().splitlines())
         with open(files["STEP_SUMMARY"], "rb") as f:
             summary = f.read()
-        if len(summary) > 1024 * 1024 and holds("summary"):
+        if len(summary) > 1024 * 1024:  # FileCommandManager.cs, CreateStepSummaryCommand
             self.printed.line("##[error]the summary of this step is too large")
         else:
             with open(os.path.join(self.beside, "step_summary.md"), "ab") as f:
@@ -307,8 +264,9 @@ class Job:
                 continue
             self.status = "cancelled"
             print("## the job is cancelled", flush=True)
-            if still_wanted() or not holds("cancel"):
+            if still_wanted():
                 continue
+            # ProcessInvoker.cs, CancelAndKillProcessTree: to the process of the step alone
             for number, seconds in ((signal.SIGINT, 7.5), (signal.SIGTERM, 2.5), (signal.SIGKILL, 60)):
                 process.send_signal(number)
                 try:
@@ -316,7 +274,7 @@ class Job:
                     break
                 except subprocess.TimeoutExpired:
                     print(f"## it did not end by {number.name}", flush=True)
-        ended.wait(5 if holds("streams") else 3600)
+        ended.wait(5)  # ProcessInvoker.cs: then the next step begins, whoever holds its output
         return process.returncode == 0 and self.status != "cancelled"
 
     def end(self):
@@ -328,7 +286,7 @@ class Job:
             try:
                 with open(environ, "rb") as f:
                     is_ours = f"RUNNER_TRACKING_ID={self.tracking}".encode() in f.read().split(b"\0")
-                if is_ours and holds("orphans"):
+                if is_ours:  # JobExtension.cs, 'Cleaning up orphan processes'
                     pid = int(environ.split("/")[2])
                     with open(f"/proc/{pid}/cmdline", "rb") as f:
                         print(f"## orphan: {f.read().decode('utf-8', 'replace')!r}", flush=True)
@@ -353,8 +311,7 @@ class Job:
                 action = yaml.safe_load(f)
             for unknown in set(given) - set(action["inputs"]):
                 self.printed.line(f"##[warning]Unexpected input(s) '{unknown}'")
-                if holds("unknown-input"):
-                    del given[unknown]
+                del given[unknown]
             inputs = {k: given.pop(k, self.text(v.get("default", ""), {})) for k, v in action["inputs"].items()}
             before, self.action_path = self.action_path, folder
             outputs, self.outputs = self.outputs, {}
@@ -366,7 +323,7 @@ class Job:
             subprocess.run(["git", "clone", "-q", self.repository, path], check=True)
             subprocess.run(["git", "-C", path, "checkout", "-q", given.get("ref") or self.head],
                            check=True)
-            if given.get("persist-credentials", "true").lower() != "false" and holds("header"):
+            if given.get("persist-credentials", "true").lower() != "false":  # git-auth-helper.ts
                 subprocess.run(["git", "-C", path, "config", f"http.{self.url}/.extraheader",
                                 "AUTHORIZATION: basic eC1hY2Nlc3MtdG9rZW46bm90LW91cnM="], check=True)
             return True
