@@ -32,6 +32,7 @@ class rehearsal;
 class search_figures;
 class task_at_work;
 struct analysis;
+struct decision;
 struct gate_report;
 struct kept_text;
 struct judging_parameters;
