@@ -8,7 +8,6 @@
 #include <cstddef>  // size_t
 #include <string>
 #include <string_view>
-#include <utility>  // move
 
 namespace llmbench {
 inline namespace v1 {
@@ -33,8 +32,10 @@ struct cause {
     whose of = whose::nobody;
     std::string text{};   // from outside: an error, a name
     cause() = default;
-    cause(bare_cause b, whose fault = whose::nobody, std::string words = {})
-        : what(b.what), of(fault), text(std::move(words)) {}
+    [[gnu::noinline]] cause(bare_cause b, whose fault = whose::nobody, std::string_view words = {})
+        : what(b.what), of(fault), text(words) {}
+    [[gnu::noinline]] cause(because b, std::size_t n, whose fault, std::string_view words)
+        : what(b), numbers(n), of(fault), text(words) {}
     explicit operator bool() const { return what != because::nothing; }
     /// NaN if the cause has none of the name.
     double operator[](std::string_view name) const {
@@ -63,19 +64,15 @@ struct cause_number {
 /// Returns a cause with all its numbers. Fewer do not compile.
 template <because what, std::size_t n>
 cause cause_with(const cause_number<what> (&numbers)[n], whose of = whose::nobody,
-                 std::string text = {}) {
+                 std::string_view text = {}) {
     static_assert(n == row_of(what).count());  // else one is missing
-    cause c;
-    c.what = what;
-    c.numbers.resize(n);
+    cause c(what, n, of, text);
     for (const cause_number<what>& x : numbers) c.numbers[x.place] = x.value;
-    c.of = of;
-    c.text = std::move(text);
     return c;
 }
-inline cause with_text(bare_cause what, std::string text) {
+inline cause with_text(bare_cause what, std::string_view text) {
     if (text.empty()) return {};
-    return {what, whose::nobody, std::move(text)};
+    return {what, whose::nobody, text};
 }
 
 }  // namespace detail
