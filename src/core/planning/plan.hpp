@@ -79,9 +79,14 @@ struct gate_identity {
     int line = 0;
 };
 
+/// Returns the judging of a plan that has none yet, made once.
+inline std::shared_ptr<const planned_judging> no_judging() {
+    static const auto none = std::make_shared<const planned_judging>();
+    return none;
+}
 /// A checked scenario with all defaults filled in. Copies share traffic and judging.
 struct plan : gate_identity, load_plan {
-    std::shared_ptr<const planned_judging> judged = std::make_shared<const planned_judging>();
+    std::shared_ptr<const planned_judging> judged = no_judging();
     double max_skew_s = infinity;  // between the starts of the programs that share a load
 };
 

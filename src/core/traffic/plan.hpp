@@ -101,9 +101,14 @@ struct planned_traffic : planned_workloads, planned_load {
     described_load described{};  // in place of the data to send it
 };
 
+/// Returns the traffic of a plan that has none yet, made once.
+inline std::shared_ptr<const planned_traffic> no_traffic() {
+    static const auto none = std::make_shared<const planned_traffic>();
+    return none;
+}
 /// What is sent in a load: the traffic, which copies share, and this program's part of it.
 struct load_plan {
-    std::shared_ptr<const planned_traffic> sent = std::make_shared<const planned_traffic>();
+    std::shared_ptr<const planned_traffic> sent = no_traffic();
     load_shard shard{};
     std::uint64_t nonce = 0;  // different in each execution, so that no cache has its words
     bool searches() const { return sent->searches(); }

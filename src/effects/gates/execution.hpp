@@ -44,7 +44,7 @@
 #include <algorithm>  // max
 #include <cstdint>  // uint64_t
 #include <functional>  // how measurements are read
-#include <memory>  // shared_ptr, unique_ptr
+#include <memory>  // make_shared, shared_ptr, unique_ptr
 #include <optional>
 #include <stdexcept>  // invalid_argument, runtime_error, exception
 #include <string>
@@ -321,8 +321,9 @@ private:
         if (appends && mode.kind == run_kind::judge) mode.kind = run_kind::append;
         mode.model = model_;
         if (p.judged->has_stored_baseline && mode.kind != run_kind::write_baseline)
-            mode.stored =
-                model_ ? model_->stored_baseline(scenario_, who_, asked_, use_) : stored_gate_of(p);
+            mode.stored = std::make_shared<const stored_gate>(
+                model_ ? model_->stored_baseline(scenario_, who_, asked_, use_)
+                       : stored_gate_of(p));
         const bool all_repeats = !mode.judges() && mode.kind != run_kind::send_shard && !searches();
         p = with_judging(std::move(p), [&](planned_judging& j) {
             if (model_) j.on_fail = {};

@@ -28,6 +28,7 @@
 #include <cstddef>  // size_t
 #include <filesystem>  // error_code
 #include <fstream>  // ofstream, ios
+#include <functional>
 #include <iostream>  // cerr
 #include <map>
 #include <mutex>  // unique_lock
@@ -267,8 +268,7 @@ public:
 private:
     /// Calls `tell` with a complete `gates`. Until the program has ended it has one more entry, so
     /// that the files of a killed program are not green; incomplete files add one, too.
-    template <class Tell>
-    void with_all_reported(program_is now, const Tell& tell) {
+    void with_all_reported(program_is now, const std::function<void()>& tell) {
         const std::size_t own = gates.size();
         struct restored {
             vector<gate_report>&all, &others;

@@ -75,7 +75,7 @@ struct run_mode {
     std::size_t noise_repeats = 0;
     std::shared_ptr<const rehearsal> model{};  // of all servers, in a rehearsal
     answers_shown answers = answers_shown::open;
-    stored_gate stored{};  // content of a stored baseline's file, or of its model
+    std::shared_ptr<const stored_gate> stored{};  // of a stored baseline's file, or of its model
 
     /// `began_ns`: start of LLMBENCH_TIME_BUDGET, on the gate's clock.
     void begin(long long began_ns) {
@@ -182,8 +182,8 @@ inline void add_earlier_runs(measured_gate& m, const live_target& candidate,
     m.baseline.kind = target_kind::stored;
     m.baseline.url = file;
     if (mode.kind == run_kind::write_baseline) return;
-    if (!mode.model) check_comparable(mode.stored, file, p, m.target);
-    m.judged_by.stored = {file, p.judged->stored.day_to_day.value, mode.stored.statistics};
+    if (!mode.model) check_comparable(*mode.stored, file, p, m.target);
+    m.judged_by.stored = {file, p.judged->stored.day_to_day.value, mode.stored->statistics};
 }
 
 }  // namespace detail
