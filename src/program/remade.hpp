@@ -13,7 +13,6 @@
 #include "core/reports/gate_report.hpp"
 #include "core/reports/page/page.hpp"
 #include "core/reports/result_json.hpp"
-#include "core/planning/load_faults.hpp"
 #include "core/stored/arm_fields.hpp"
 #include "core/stored/gate_fields.hpp"
 #include "effects/gates/stored_run.hpp"
@@ -24,6 +23,7 @@
 
 #include <deque>
 #include <filesystem>
+#include <memory>  // make_shared
 #include <sstream>  // istringstream
 #include <string>
 #include <utility>  // move
@@ -103,8 +103,8 @@ inline gate_report remade_gate(const stored_object& gate, const own_run& run, re
     const bool has_figures = !g.target.is_virtual;
     read_fields(gate.at("self_check"), g.self_check, has_figures);
     if (gate.has("profile")) {
-        the_faults().new_profile(g.profile);
-        read_fields(gate.at("profile"), g.profile);
+        g.profile = std::make_shared<taken_profile>();
+        read_fields(gate.at("profile"), *g.profile);
     }
     return g;
 }

@@ -30,7 +30,7 @@ struct test_gate {
     std::string refusal{};
     lb::gate_outcome outcome = lb::gate_outcome::passed;
     bool undecided_fails = false;
-    std::shared_ptr<lb::profile_report> profile{};
+    std::shared_ptr<lb::taken_profile> profile{};
     double took_s = 0;
 
     operator lb::gate_report() const;

@@ -27,7 +27,6 @@ class gate_run;
 class live_target;
 class load_sharing;
 class past_judge;
-class profile_report;
 class rehearsal;
 class search_figures;
 class task_at_work;
@@ -45,14 +44,13 @@ struct plan;
 struct planned_judging;
 struct planned_task;
 struct planned_traffic;
-struct recovery_parameters;
 struct repeat_data;
-struct repeat_facts;
+struct report_parts;
 struct run_mode;
 struct settings;
 struct slot;
 struct slot_host;
-struct variant_figures;
+struct taken_profile;
 struct workload_files;
 enum class answers_shown : unsigned char;
 enum class scenario_use : unsigned char;
@@ -98,10 +96,8 @@ struct extension {
                        std::shared_ptr<search_figures>& into) = nullptr;
 
     // ---- answers compared
-    /// Marks the candidate's answers that equal the baseline's.
-    void (*mark_same)(repeat_data& mine, const repeat_data& theirs) = nullptr;
-    /// The same, and keeps up to so many differences in its texts. `masked` makes an excerpt fit to
-    /// be shown.
+    /// Marks the candidate's answers that equal the baseline's, and keeps up to so many differences
+    /// in its texts. `masked` makes an excerpt fit to be shown.
     void (*compare_answers)(repeat_data& mine, const repeat_data& theirs,
                             const vector<kept_text>& said, const vector<kept_text>& expected,
                             std::size_t max_shown,
@@ -123,16 +119,12 @@ struct extension {
     // ---- tasks beside a load, and profiles after it
     /// Throws if `beside` or `on_fail` is unsound.
     vector<planned_task> (*tasks_of)(const scenario& s) = nullptr;
-    std::string (*task_text)(const planned_task& t) = nullptr;
-    double (*recovery_of)(const repeat_data& d, long long event_ns,
-                          const recovery_parameters& t) = nullptr;
     /// Begins task `number` of a plan. All arguments must outlive it.
     std::unique_ptr<task_at_work> (*begun)(const plan& p, std::size_t number, live_target& target,
                                            const load_state& load, int gate) = nullptr;
     /// Sends the same load again, with other words, and profiles the server.
-    std::shared_ptr<profile_report> (*profiled)(const slot_host& of, slot again,
-                                                vector<std::string>& notes) = nullptr;
-    void (*new_profile)(std::shared_ptr<profile_report>& empty) = nullptr;  // to read fields into
+    std::shared_ptr<taken_profile> (*profiled)(const slot_host& of, slot again,
+                                               vector<std::string>& notes) = nullptr;
 
     // ---- runs that are kept, and judge later ones
     /// Changes a gate that is kept, before it is planned.
@@ -160,8 +152,6 @@ struct extension {
     load_sharing* sharing = nullptr;  // its part in it; default: this program sends the whole
 
     // ---- models in place of servers
-    /// What LLMBENCH_REHEARSE asks for, before anything is written.
-    void (*check_rehearsal)(const std::string& rehearse) = nullptr;
     /// `gate`: its name in the file that models are fitted to.
     std::shared_ptr<const rehearsal> (*rehearsal_of)(const settings& asked, const std::string& gate,
                                                      const scenario& s) = nullptr;
@@ -170,13 +160,9 @@ struct extension {
     /// `notes`: on a server before its first load.
     void (*note_server)(const live_target& server, int gate,
                         vector<std::string>& notes) = nullptr;
-    void (*note_gate)(const gate_report& g, vector<std::string>& notes) = nullptr;
-    void (*add_figures)(const vector<const repeat_facts*>& repeats,
-                        variant_figures& into) = nullptr;
+    /// Adds what only the measurements show.
     void (*add_to_report)(const measurements& e, answers_shown show, gate_report& g) = nullptr;
-    /// HTML of the page, above a gate's numbers and below them.
-    void (*add_results)(const gate_report& g, std::string& html) = nullptr;
-    void (*add_details)(const gate_report& g, std::string& html) = nullptr;
+    void (*show)(const gate_report& g, report_parts& into) = nullptr;
 };
 
 /// Those that are compiled in.
@@ -208,7 +194,7 @@ const extension& the_one_with(F* extension::*hook, const char* missing) {
     refuse({missing});
 }
 inline const extension& the_answers() {
-    return the_one_with(&extension::mark_same,
+    return the_one_with(&extension::compare_answers,
                         "objectives on answers need #include \"llmbench_answers.hpp\" where "
                         "LLMBENCH_MAIN is");
 }

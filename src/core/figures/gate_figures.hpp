@@ -64,7 +64,6 @@ struct variant_figures {
     request_tokens tokens{};  // where the variants have different workloads
     server_usage server{};
     vector<rank_part> ranks{};  // of all repeats
-    vector<std::string> side_tasks{};
     std::size_t exempt = 0;  // failed requests that are exempt because of a side task
     vector<repeat_figures> repeats{};
     vector<repeat_timeline> timelines{};
@@ -180,9 +179,6 @@ inline variant_figures variant_figures_of(const plan& p, const gate_figures& g,
     a.labels = label_figures_of(table_metrics(p), variant);
     if (p.sent->otherwise) a.tokens = request_tokens_of(variant);
     a.server = server_usage_of(variant, twins);
-    vector<const repeat_facts*> repeats;
-    for (const repeat_data& d : variant) repeats.push_back(&d);
-    each(&extension::add_figures, repeats, a);
     a.slowest = slowest_of(variant);
     if (std::count(g.metrics.begin(), g.metrics.end(), metric_id::ttft) > 0)
         a.ttft_by_prompt = ttft_by_prompt_of(variant);

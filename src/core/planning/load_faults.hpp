@@ -5,14 +5,11 @@
 #include "api/slo.hpp"
 #include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
-#include "core/base/fields.hpp"
 #include "core/base/text.hpp"
-#include "core/measured/recovery.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/planning/plan.hpp"
 
-#include <memory>  // shared_ptr, unique_ptr
 #include <string>
 
 namespace llmbench {
@@ -21,7 +18,6 @@ namespace detail {
 
 class live_target;
 struct load_state;
-struct gate_report;
 struct slot;
 struct slot_host;
 
@@ -31,14 +27,6 @@ public:
     virtual ~task_at_work() = default;
     /// The load is over: finishes a round of steps that has begun.
     virtual side_task_seen finished() = 0;
-};
-
-/// What came of `.on_fail`, as reports show it.
-class profile_report {
-public:
-    virtual ~profile_report() = default;
-    virtual std::string text() const = 0;  // one sentence
-    virtual void fields(field_visitor& v) = 0;
 };
 
 inline const extension& the_faults() {
@@ -54,7 +42,7 @@ inline vector<planned_task> planned_tasks(const scenario& s) {
 inline std::string tasks_text(const vector<planned_task>& tasks) {
     std::string text;
     for (const planned_task& t : tasks)
-        text += (text.empty() ? "; beside it " : "; ") + the_faults().task_text(t);
+        text += (text.empty() ? "; beside it " : "; ") + t.text;
     return text;
 }
 /// Ends profiles that earlier gates left running on a server, or says so.
@@ -62,11 +50,6 @@ inline vector<std::string> notes_on_profiles(const live_target& server, int gate
     vector<std::string> notes;
     each(&extension::note_server, server, gate, notes);
     return notes;
-}
-inline void fields_of(field_visitor& v, std::shared_ptr<profile_report>& p) {
-    auto named = p;
-    if (!named) each(&extension::new_profile, named);
-    if (named) named->fields(v);
 }
 
 }  // namespace detail

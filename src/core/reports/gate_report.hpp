@@ -3,6 +3,7 @@
 
 #include "api/result.hpp"
 #include "api/text.hpp"
+#include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/fields.hpp"
 #include "core/base/text.hpp"
@@ -13,10 +14,10 @@
 #include "core/judging/outcome.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/planning/plan.hpp"
-#include "core/planning/load_faults.hpp"
 #include "core/planning/plan_text.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/figures/gate_figures.hpp"
+#include "core/reports/profile.hpp"
 
 #include <algorithm>  // find
 #include <cstddef>  // size_t
@@ -45,8 +46,8 @@ struct gate_facts {
     plan what{};
     target_facts target{}, baseline{};
     judging_parameters judged_by{};
-    std::shared_ptr<profile_report> profile{};  // of the server of a failed gate
-    std::string profile_text() const { return profile ? profile->text() : ""; }
+    std::shared_ptr<taken_profile> profile{};  // of the server of a failed gate
+    std::string profile_text() const { return profile ? detail::profile_text(*profile) : ""; }
 };
 
 /// A question, the expected answer (or the baseline's) and the answers given.
@@ -76,6 +77,17 @@ struct gate_report : gate_facts {
     std::string not_kept{};                 // why the history does not have it
     vector<std::string> notes{};            // on the load and the servers, known before it is sent
 };
+/// What extensions show of a gate.
+struct report_parts {
+    vector<std::string> notes{};       // on its load
+    vector<std::string> tasks[2]{};    // beside the load, of the candidate and the baseline
+    std::string results{}, details{};  // HTML of the page, above the numbers and below them
+};
+inline report_parts parts_of_extensions(const gate_report& g) {
+    report_parts all;
+    each(&extension::show, g, all);
+    return all;
+}
 inline vector<std::string> notes_before(const gate_facts& g, const load_conditions& under) {
     vector<std::string> notes = under.notes;
     for (const target_facts* f : {&g.target, &g.baseline})
@@ -95,11 +107,8 @@ struct environment_facts {
 };
 
 /// A verb's part of the program's files, beside the gates. All its texts are escaped already.
-class program_section {
+class program_section : not_copied {
 public:
-    program_section() = default;
-    program_section(const program_section&) = delete;
-    program_section& operator=(const program_section&) = delete;
     virtual ~program_section() = default;
     /// The lists in result.json.
     virtual void fields(field_visitor& v) = 0;

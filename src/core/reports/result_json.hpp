@@ -129,8 +129,10 @@ inline void fields_of(field_visitor& v, gate_report& g) {
     v.object({"self_check", "what the client can say against its own numbers: seconds and "
                             "fractions, which it has none of in virtual time", at_times},
              g.self_check, has_figures);
-    if (v.has("profile", g.profile != nullptr))
-        v.object({"profile", "what came of `on_fail`, of a gate that failed", at_times}, g.profile);
+    if (!v.has("profile", g.profile != nullptr)) return;
+    taken_profile none;
+    v.object({"profile", "what came of `on_fail`, of a gate that failed", at_times},
+             g.profile ? *g.profile : none);
 }
 
 struct run_report {

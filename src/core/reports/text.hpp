@@ -4,7 +4,6 @@
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "api/scenario.hpp"
-#include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/filled.hpp"
@@ -277,7 +276,8 @@ inline vector<std::string> notes_on(const gate_report& g, server_notes wanted = 
     for (const unsupported_metrics& u : g.under.unsupported) add(
         "{unsupported}", {{"unsupported", unsupported_text(u)}});
     for (const std::string& note : g.notes) notes.push_back(note);
-    each(&extension::note_gate, g, notes);
+    const report_parts more = parts_of_extensions(g);
+    notes.append(more.notes.begin(), more.notes.end());
     if (!mine.prompts.are_as_asked())
         add("prompt tokens: {prompt_lengths}",
             {{"prompt_lengths", prompt_lengths_text(mine.prompts)}});
@@ -294,7 +294,7 @@ inline vector<std::string> notes_on(const gate_report& g, server_notes wanted = 
         add("{reasoning}", {{"reasoning", reasoning_text(variant->reasoning, whose)}});
         if (wanted == server_notes::all || has_problem(variant->server))
             add("{server}", {{"server", server_text(*variant, whose)}});
-        for (const std::string& task : variant->side_tasks)
+        for (const std::string& task : more.tasks[variant == &other])
             add("beside the load: {whose}{task}", {{"whose", whose}, {"task", task}});
         add("[{requests?}{whose}{requests} requests failed while a side task excused it, or the "
             "client had no means for them: they are counted apart, in no error rate and no "

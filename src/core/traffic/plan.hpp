@@ -64,6 +64,7 @@ struct planned_task {
     bool may_fail = false;
     double excuses_s = 0;
     vector<task_step> steps{};
+    std::string text{};  // what is done, and when
 };
 /// The traffic of one variant. A mix sends its parts; the members beside them then hold for all
 /// parts: the longest stride, whether answers are streamed.

@@ -158,8 +158,10 @@ protected:
         for (const slo& s : scenario_.slos)  // exceptions that ended block again
             if (std::string end = end_text(s, today); !end.empty()) ends_.push_back(end);
         scenario_.slos = on_day(scenario_.slos, today);
-        if (const std::string rehearse = environment("LLMBENCH_REHEARSE"); !means_off(rehearse))
-            the_rehearsals().check_rehearsal(rehearse);
+        if (const std::string rehearse = environment("LLMBENCH_REHEARSE"); !means_off(rehearse)) {
+            the_rehearsals();  // refuses where there is none
+            check_stays(rehearse);
+        }
         credentials told;
         told.keep_secrets_of(whole_environment());
         add_secrets_of(told.secrets, scenario_);

@@ -189,8 +189,7 @@ inline void note_end(const plan& p, live_target& target, repeat_data& d) {
     if (!p.judged->recovery) return;
     for (side_task_seen& t : d.side_tasks)
         if (!t.steps.empty())
-            t.recovery_s =
-                the_faults().recovery_of(d, t.steps[0].from_ns, *p.judged->recovery);
+            t.recovery_s = recovery_of(d, t.steps[0].from_ns, *p.judged->recovery);
 }
 
 inline long long planned_here(const plan& p, std::size_t last) {

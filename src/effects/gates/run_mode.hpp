@@ -18,16 +18,18 @@
 #include "core/bodies/result_data.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/files.hpp"
+#include "effects/system/report_directory.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/sharing.hpp"
 #include "effects/targets/live_target.hpp"
 
 #include <cstddef>  // size_t
-#include <filesystem>  // error_code
+#include <filesystem>  // a baseline, and where reports go
 #include <map>
 #include <memory>  // shared_ptr
 #include <stdexcept>  // runtime_error
 #include <string>
+#include <system_error>  // error_code
 #include <utility>  // move
 
 namespace llmbench {
@@ -53,6 +55,19 @@ inline const extension& the_rehearsals() {
     return the_one_with(&extension::rehearsal_of,
                         "LLMBENCH_REHEARSE needs llmbench_simulated.hpp: include it after "
                         "llmbench.hpp where LLMBENCH_MAIN is");
+}
+
+/// Refuses a file that the rehearsal's own reports would overwrite.
+inline void check_stays(const std::string& rehearse) {
+    const std::filesystem::path file = rehearse;
+    std::error_code none;
+    const auto folder = [&](const std::filesystem::path& p) {
+        return std::filesystem::weakly_canonical(std::filesystem::absolute(p, none), none);
+    };
+    if (std::filesystem::is_regular_file(file, none) &&
+        folder(file).parent_path() == folder(report_directory()))
+        refuse({"LLMBENCH_REHEARSE is ", printable(rehearse, 200), ", which the rehearsal's own "
+                "reports would be written over: name another LLMBENCH_REPORT_DIR"});
 }
 
 /// What a run does with the measurements of a gate. An appended gate is judged.

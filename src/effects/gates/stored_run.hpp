@@ -3,7 +3,6 @@
 
 #include "api/result.hpp"
 #include "api/slo.hpp"
-#include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/bytes.hpp"
 #include "core/base/json.hpp"
@@ -12,7 +11,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/answers/timeline.hpp"
-#include "core/measured/answers.hpp"
+#include "core/measured/same_answers.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
@@ -150,10 +149,7 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
     for (auto* variant : {&g.seen.candidate, &g.seen.baseline})
         for (std::size_t i = 0; i < variant->size(); ++i)
             variant->change(i, [&](repeat_data& d) { note_lateness(d, twin_of(g.seen, d)); });
-    for (std::size_t i = 0; i < std::min(g.seen.candidate.size(), g.seen.baseline.size()); ++i)
-        if (has_hashes(g.seen.baseline[i]))
-            g.seen.candidate.change(
-                i, [&](repeat_data& d) { the_answers().mark_same(d, g.seen.baseline[i]); });
+    hold_together(g.seen.candidate, g.seen.baseline);
     if (number < reported.offsets.size())
         refuse({printed("%s has %zu whole lines, the result beside it reports %zu", file.c_str(),
                         number, reported.offsets.size())});

@@ -37,15 +37,14 @@ inline void read_questions_of_files(const box& said, const scenario& s, std::uin
 inline void show_answers(const measurements& e, answers_shown show, gate_report& g) {
     g.answers = shown_answers_of(g.what, e.candidate, g.verdicts, show);
 }
-inline void add_answers(const gate_report& g, std::string& html) {
-    if (!g.answers.empty()) html += answers_html(g.answers);
+inline void add_answers(const gate_report& g, report_parts& into) {
+    if (!g.answers.empty()) into.results += answers_html(g.answers);
 }
 inline constinit const extension questions_answered{.name = "answers",
                                                     .read = read_questions_of_files,
-                                                    .mark_same = mark_same_answers,
                                                     .compare_answers = compare_answers,
                                                     .add_to_report = show_answers,
-                                                    .add_results = add_answers};
+                                                    .show = add_answers};
 
 /// Before static objects of other files, which may be gates.
 [[gnu::constructor(101)]] static void add_questions() { add(questions_answered); }

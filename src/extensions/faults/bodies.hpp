@@ -13,13 +13,13 @@
 #include "core/planning/plan.hpp"
 #include "core/planning/load_faults.hpp"
 #include "core/reports/gate_report.hpp"
+#include "core/reports/profile.hpp"
 #include "effects/gates/slot.hpp"
 #include "effects/gates/progress_meter.hpp"
 #include "effects/gates/repeat.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/targets/live_target.hpp"
 #include "extensions/faults/api.hpp"
-#include "extensions/faults/core/recovery.hpp"
 #include "extensions/faults/core/reports.hpp"
 #include "extensions/faults/core/tasks.hpp"
 #include "extensions/faults/profiler.hpp"
@@ -80,32 +80,20 @@ inline std::unique_ptr<task_at_work> begun_task(const plan& p, std::size_t numbe
                                                 int gate) {
     return std::make_unique<task_under_load>(p, number, target, load, gate);
 }
-inline std::shared_ptr<profile_report> profile_of(const slot_host& of, slot again,
-                                                  vector<std::string>& notes) {
+inline std::shared_ptr<taken_profile> profile_of(const slot_host& of, slot again,
+                                                 vector<std::string>& notes) {
     return std::make_shared<taken_profile>(profile_of_failure(of, std::move(again), notes));
-}
-inline void make_profile(std::shared_ptr<profile_report>& empty) {
-    empty = std::make_shared<taken_profile>();
 }
 inline void end_profiles_of(const live_target& server, int gate, vector<std::string>& notes) {
     for (const std::string& note : end_profiles(server, gate)) notes.push_back(note);
 }
-inline void add_task_figures(const vector<const repeat_facts*>& repeats, variant_figures& into) {
-    for (const task_figures& t : task_figures_of(repeats))
-        into.side_tasks.push_back(task_figures_text(t));
-}
-inline void add_side_tasks(const gate_report& g, std::string& html) { html += side_tasks_html(g); }
 inline constinit const extension tasks_beside{.name = "faults",
                                               .add_to_plan = plan_recovery,
                                               .tasks_of = checked_tasks_of,
-                                              .task_text = task_text,
-                                              .recovery_of = recovery_of,
                                               .begun = begun_task,
                                               .profiled = profile_of,
-                                              .new_profile = make_profile,
                                               .note_server = end_profiles_of,
-                                              .add_figures = add_task_figures,
-                                              .add_details = add_side_tasks};
+                                              .show = show_tasks};
 extern constinit const bool include_llmbench_faults_hpp_where_LLMBENCH_MAIN_is = true;
 /// Before static objects of other files, which may be gates.
 [[gnu::constructor(101)]] static void add_tasks_beside() { add(tasks_beside); }

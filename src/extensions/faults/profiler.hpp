@@ -6,6 +6,7 @@
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/planning/target_facts.hpp"
+#include "core/reports/profile.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/report_directory.hpp"
 #include "effects/system/signals.hpp"
@@ -14,7 +15,6 @@
 #include "effects/targets/inquiries.hpp"
 #include "effects/targets/live_target.hpp"
 #include "effects/targets/process.hpp"
-#include "extensions/faults/core/reports.hpp"
 #include "extensions/faults/core/tasks.hpp"
 
 #include <algorithm>  // max, min
@@ -125,7 +125,6 @@ inline taken_profile profile_under_load(profiler& by, double lasts_s, long long 
     constexpr double least_for_stop_s = 5;
     const auto left_s = [&] { return seconds_until(deadline_ns); };
     taken_profile t;
-    t.wanted = true;
     if (stop_asked.load()) t.none = "the run was interrupted";
     else if (left_s() < lasts_s + least_for_stop_s)
         t.none = "LLMBENCH_TIME_BUDGET leaves no time for " + time_text(lasts_s) +

@@ -192,8 +192,7 @@ inline void read_shard_settings(const variable_lookup& look_up, settings& into) 
 inline constinit const extension loads_shared{.name = "machines",
                                               .read_settings = read_shard_settings,
                                               .sharing = &sharing_with_others,
-                                              .note_gate = note_programs,
-                                              .add_details = add_programs};
+                                              .show = show_programs};
 /// Before static objects of other files, which may be gates.
 [[gnu::constructor(101)]] static void add_loads_shared() { add(loads_shared); }
 

@@ -18,7 +18,6 @@
 #include "effects/gates/run_mode.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/files.hpp"
-#include "effects/system/report_directory.hpp"
 #include "effects/system/settings.hpp"
 #include "extensions/simulated/api.hpp"
 #include "extensions/simulated/core/engine_model.hpp"
@@ -26,13 +25,11 @@
 #include "extensions/simulated/virtual_environment.hpp"
 
 #include <cstddef>  // size_t
-#include <filesystem>  // where reports go
 #include <map>
 #include <memory>  // make_shared, shared_ptr
 #include <optional>
 #include <stdexcept>  // invalid_argument
 #include <string>
-#include <system_error>  // error_code
 #include <utility>  // move
 
 namespace llmbench {
@@ -52,19 +49,6 @@ struct rehearsal_model {
         return e;
     }
 };
-
-/// Refuses a file that the rehearsal's own reports would overwrite.
-inline void check_stays(const std::string& rehearse) {
-    const std::filesystem::path file = rehearse;
-    std::error_code none;
-    const auto folder = [&](const std::filesystem::path& p) {
-        return std::filesystem::weakly_canonical(std::filesystem::absolute(p, none), none);
-    };
-    if (std::filesystem::is_regular_file(file, none) &&
-        folder(file).parent_path() == folder(report_directory()))
-        refuse({"LLMBENCH_REHEARSE is ", printable(rehearse, 200), ", which the rehearsal's own "
-                "reports would be written over: name another LLMBENCH_REPORT_DIR"});
-}
 
 /// Throws for targets and objectives that a model cannot predict.
 inline void check_rehearsal(const scenario& what) {
@@ -175,7 +159,6 @@ inline std::shared_ptr<const rehearsal> rehearsal_on_engine(const settings& aske
     return made;
 }
 inline constinit const extension rehearsals{.name = "simulated",
-                                            .check_rehearsal = check_stays,
                                             .rehearsal_of = rehearsal_on_engine};
 /// Before static objects of other files, which may be gates.
 [[gnu::constructor(101)]] static void add_rehearsals() { add(rehearsals); }

@@ -13,11 +13,11 @@ using namespace llmbench::detail;
 
 namespace {
 
-void note_first(const gate_report&, vector<std::string>& notes) { notes.push_back("first"); }
-void note_second(const gate_report&, vector<std::string>& notes) { notes.push_back("second"); }
+void show_first(const gate_report&, report_parts& into) { into.notes.push_back("first"); }
+void show_second(const gate_report&, report_parts& into) { into.notes.push_back("second"); }
 
-constexpr extension first{.name = "first", .note_gate = note_first},
-    silent{.name = "silent"}, second{.name = "second", .note_gate = note_second};
+constexpr extension first{.name = "first", .show = show_first},
+    silent{.name = "silent"}, second{.name = "second", .show = show_second};
 
 /// Takes ours out again: other tests have extensions, too.
 struct added {
@@ -33,9 +33,7 @@ struct added {
 TEST_CASE("every extension's hook is called once, in the order in which they were added") {
     const added ours;
     CHECK(extensions().size() == ours.before.size() + 3);
-    vector<std::string> notes;
-    each(&extension::note_gate, gate_report(), notes);
-    CHECK(notes == vector<std::string>{"first", "second"});
+    CHECK(parts_of_extensions(gate_report()).notes == vector<std::string>{"first", "second"});
 }
 
 TEST_CASE("a hook that no extension has is refused with the header to include") {

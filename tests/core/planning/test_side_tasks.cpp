@@ -2,7 +2,7 @@
 #include "llmbench.hpp"
 #include "core/measured/recovery.hpp"
 #include "extensions/faults/api.hpp"
-#include "extensions/faults/core/recovery.hpp"
+#include "core/measured/recovery.hpp"
 #include "extensions/faults/core/tasks.hpp"
 #include "core/planning/planning.hpp"
 #include "core/traffic/trace_hash.hpp"

@@ -80,7 +80,6 @@ test_gates many_gates() {
     for (test_gate& g : gates) judge(g);
     gates[1].what.test_case = "cheap, \"fast\"";
     const auto taken = std::make_shared<taken_profile>();
-    taken->wanted = true;
     taken->start = {"POST /start_profile", "answered HTTP 200", "@on `it`", true, true};
     taken->stop = {"POST /stop_profile", "answered HTTP 200", "", true, true};
     taken->load_s = 5.0123;

@@ -6,7 +6,6 @@
 
 #include "api/metrics.hpp"
 #include "api/result.hpp"
-#include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/filled.hpp"
@@ -126,15 +125,13 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
     if (!g.refusal.empty()) return h + again;
     const bool measured = !g.figures.candidate.empty();
     h += (g.figures.search ? g.figures.search->page(g) : "");
-    each(&extension::add_results, g, h);
+    const report_parts more = parts_of_extensions(g);
+    h += more.results;
     h += measured ? numbers_html(g) : "<p>Nothing was measured.</p>\n";
     h += "<h3>More</h3>\n";
     const bool has_client = g.target.kind != target_kind::files && !g.target.is_virtual;
     if (measured && has_client) h += self_check_html(g.self_check);
-    if (measured) {
-        h += slowest_html(g) + repeats_html(g);
-        each(&extension::add_details, g, h);
-    }
+    if (measured) h += slowest_html(g) + repeats_html(g) + more.details;
     h += scenario_html(g);
     if (!g.verdicts.empty()) h += arithmetic_html(g);
     return h + again;

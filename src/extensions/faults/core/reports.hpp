@@ -1,12 +1,10 @@
-// side tasks and profiles in reports
+// side tasks in reports
 #pragma once
 
 #include "core/base/vector.hpp"
-#include "core/base/fields.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/filled.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/planning/load_faults.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/tables.hpp"
 #include "core/reports/page/sections.hpp"
@@ -38,18 +36,18 @@ struct task_figures {
         if (!s.failed.empty() && failed++ == 0) example = s.what + " " + s.failed;
     }
 };
-inline vector<task_figures> task_figures_of(const vector<const repeat_facts*>& variant) {
+inline vector<task_figures> task_figures_of(const vector<repeat_figures>& variant) {
     vector<task_figures> all;
-    for (const repeat_facts* const d : variant)
-        for (std::size_t i = 0; i < d->side_tasks.size(); ++i) {
-            if (all.size() <= i) all.push_back({.name = d->side_tasks[i].name});
+    for (const repeat_figures& d : variant)
+        for (std::size_t i = 0; i < d.side_tasks.size(); ++i) {
+            if (all.size() <= i) all.push_back({.name = d.side_tasks[i].name});
             ++all[i].repeats;
-            if (const double s = d->side_tasks[i].recovery_s; !std::isnan(s))
+            if (const double s = d.side_tasks[i].recovery_s; !std::isnan(s))
                 fill(all[i].recovered, "{,}{after}",
                      {{"after", std::isinf(s) ? "never"
                                 : s == 0      ? "nothing (none was disturbed)"
                                               : time_text(s)}});
-            for (const side_step& s : d->side_tasks[i].steps) all[i].add(s);
+            for (const side_step& s : d.side_tasks[i].steps) all[i].add(s);
         }
     return all;
 }
@@ -86,66 +84,14 @@ inline std::string side_tasks_html(const gate_report& g) {
                   fold::closed,
                   page_table(filled("Side tasks of {name}", {{"name", g.what.name}}), t));
 }
-
-/// A request to the server's profiler, by HTTP or by a command.
-struct profile_step {
-    std::string asked{};  // "POST /start_profile", or the command; "" if not sent
-    std::string came{};   // "answered HTTP 200", "exited with status 0", or why neither
-    std::string said{};   // the answer, or the last line that the command wrote
-    bool heard = false;   // it was answered, or the command ended
-    bool done = false;    // and that with success
-};
-/// The texts of servers and commands in it are printable, and without secrets.
-struct taken_profile final : profile_report {
-    bool wanted = false;
-    std::string none{};  // why there is none, "" if there is one
-    bool goes_on = false;  // started, and not known to have ended
-    profile_step start{}, stop{};
-    double load_s = 0;  // under load; `requests` were sent or cut off
-    std::size_t requests = 0;
-    std::string files{};  // its place, if that is known
-
-    std::string text() const override;
-    void fields(field_visitor& v) override;
-};
-
-inline std::string step_text(const profile_step& s) {
-    return filled("{asked} {came}[: {said}]",
-                  {{"asked", s.asked}, {"came", s.came}, {"said", s.said}});
+inline void show_tasks(const gate_report& g, report_parts& into) {
+    for (const bool is_baseline : {false, true}) {
+        const variant_figures& of = is_baseline ? g.figures.baseline : g.figures.candidate;
+        for (const task_figures& t : task_figures_of(of.repeats))
+            into.tasks[is_baseline].push_back(task_figures_text(t));
+    }
+    into.details += side_tasks_html(g);
 }
-/// Returns one sentence, "" if no profile was wanted.
-inline std::string profile_text(const taken_profile& t) {
-    if (!t.wanted) return {};
-    if (!t.none.empty())
-        return filled("no profile: {why}{goes_on?; it may go on, and slows down whatever this "
-                      "server does next}",
-                      {{"why", t.none}, {"goes_on", t.goes_on}});
-    return filled("profile: {load:t} of the same load, {requests} requests; {start}; {stop}[; "
-                  "{files}]",
-                  {{"load", t.load_s}, {"requests", t.requests}, {"start", step_text(t.start)},
-                   {"stop", step_text(t.stop)}, {"files", t.files}});
-}
-inline std::string taken_profile::text() const { return profile_text(*this); }
-
-inline void fields_of(field_visitor& v, profile_step& s) {
-    v.text({"asked", "the request or the command; \"\": none was made"}, s.asked);
-    v.flag({"done"}, s.done);
-    v.text({"came", "the status, or why there is none"}, s.came);
-    v.text({"said", "the answer, or the last line of what the command wrote"}, s.said);
-}
-inline void fields_of(field_visitor& v, taken_profile& t) {
-    bool is_taken = t.none.empty();
-    v.flag({"taken"}, is_taken);
-    v.text({"why_not"}, t.none);
-    v.flag({"goes_on", "it was begun and could not be ended", at_times}, t.goes_on);
-    v.number({"load_s", "seconds of load, outside the measurement"}, t.load_s,
-             {0, longest_time_s, 0});
-    v.whole({"requests", "in them, cut off ones included; they are in no other file"}, t.requests);
-    v.text({"files", "where the profile is, as far as that is known"}, t.files);
-    v.object({"start", "", presence::always, "profile_step"}, t.start);
-    v.object({"stop", "", presence::always, "profile_step"}, t.stop);
-}
-inline void taken_profile::fields(field_visitor& v) { fields_of(v, *this); }
 
 }  // namespace detail
 }  // inline namespace v1

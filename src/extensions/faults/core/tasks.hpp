@@ -14,7 +14,6 @@
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/planning/plan.hpp"
-#include "extensions/faults/core/recovery.hpp"
 
 #include <string>
 
@@ -36,7 +35,7 @@ inline planned_task planned_task_of(const side_task& t, const std::string& given
             refuse({given, field, printed(" is %g s: it is 0, or from %g to 86400 s", s, least)});
         return s;
     };
-    planned_task p{.name = str(t.name), .may_fail = t.may_fail, .steps = {}};
+    planned_task p{.name = str(t.name), .may_fail = t.may_fail};
     p.every_s = seconds("every", t.every.seconds(), 0.01);
     p.excuses_s = seconds("excuses", t.excuses.seconds(), 0.01);
     p.first_s = t.first ? seconds("first", (*t.first).seconds(), 0) : p.every_s;
@@ -50,6 +49,7 @@ inline planned_task planned_task_of(const side_task& t, const std::string& given
         check_step(s, given);
         p.steps.push_back(s);
     }
+    p.text = task_text(p);
     return p;
 }
 inline vector<planned_task> planned_tasks_of(const scenario& s) {

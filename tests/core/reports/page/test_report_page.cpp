@@ -447,7 +447,6 @@ TEST_CASE("the page says where the profile of a failed gate is, in words and not
     test_gate g = failing_gate();
     CHECK_FALSE(holds(report_html({g}, quiet_machine()), "profile:"));
     const auto taken = std::make_shared<taken_profile>();
-    taken->wanted = true;
     taken->load_s = 5;
     taken->requests = 41;
     taken->files = "it is in " + hostile;
