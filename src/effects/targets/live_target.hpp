@@ -25,6 +25,7 @@
 #include "effects/targets/process.hpp"
 #include "effects/targets/extension_server.hpp"
 #include "effects/targets/server_pages.hpp"
+#include "effects/targets/server_variables.hpp"
 
 #include <algorithm>  // find, max, min
 #include <memory>  // make_unique, make_shared, unique_ptr
@@ -82,7 +83,7 @@ class live_target {
 public:
     /// `stand_in`: a model that replaces it, with its API; a target of an extension.
     live_target(const any_target& t, run_variant variant, const any_target& stand_in = {})
-        : is_baseline_(variant == run_variant::baseline) {
+        : given_(variables_of_server(variant)), is_baseline_(variant == run_variant::baseline) {
         const box& what = t.what();
         if (const auto* model = stand_in.what().get<extension_value>()) take(*model, what);
         else if (const auto* p = what.get<process>()) take(*p, variant);
@@ -121,7 +122,7 @@ public:
     /// Waits for an endpoint at the variable's URL, which somebody has just started. `ready`: the
     /// path, or the URL (it gets no key), that answers 200 then; "": the API's path.
     void await_start(double within_s, const std::string& ready) {
-        if (process_ || own_ || environment(url_variable()) != str(at_.url)) return;
+        if (process_ || own_ || given_.url != str(at_.url)) return;
         take_address(infinity);
         if (ready.empty())
             return await_ready(std::max(at_.ready_within.seconds(), within_s));
@@ -255,7 +256,7 @@ private:
         page_ = str(p.metrics_url);
         at_.telemetry = p.telemetry;
         at_.transport = p.transport;
-        at_.model = p.model.empty() ? text(environment("LLMBENCH_MODEL")) : p.model;
+        at_.model = p.model.empty() ? text(given_.model) : p.model;
     }
     void take(const extension_value& t) {
         own_ = t.by->server(t.what);
@@ -275,8 +276,8 @@ private:
         facts_.kind = target_kind::endpoint;
         at_ = e;
         if (!(e.ready_within.seconds() >= 0)) refuse({"endpoint.ready_within must not be below 0"});
-        if (e.url.empty()) at_.url = environment(url_variable());
-        if (e.model.empty()) at_.model = environment("LLMBENCH_MODEL");
+        if (e.url.empty()) at_.url = given_.url;
+        if (e.model.empty()) at_.model = given_.model;
         if (at_.url.empty() && is_baseline_)
             refuse({"no baseline: set LLMBENCH_BASELINE_URL, which a baseline without a URL takes, "
                     "or give the scenario .baseline = endpoint{.url = \"http://...\"}; .baseline = "
@@ -284,9 +285,6 @@ private:
         if (at_.url.empty())
             refuse({"no target: set LLMBENCH_URL, or give the scenario .target = endpoint{.url = "
                     "\"http://...\"}, or .target = simulated()"});
-    }
-    const char* url_variable() const {
-        return is_baseline_ ? "LLMBENCH_BASELINE_URL" : "LLMBENCH_URL";
     }
     /// Whether it is an endpoint on another host than the target that it is compared with, and must
     /// not get that one's key.
@@ -300,19 +298,17 @@ private:
     /// Starts a process, and finds the server's address and secrets.
     void take_address(double at_most_s) {
         const bool is_elsewhere = is_apart_from_target();
-        const bool is_apart = is_elsewhere || (is_baseline_ &&
-                                               !environment("LLMBENCH_BASELINE_API_KEY").empty());
+        const bool is_apart = is_elsewhere || (is_baseline_ && given_.has_baseline_key);
         const bool has_key = is_baseline_ || !is_elsewhere || !at_.api_key_env.empty();
         const char* const usual = is_apart ? "LLMBENCH_BASELINE_API_KEY" : "LLMBENCH_API_KEY";
-        const std::string variable = key_variable(at_, usual);
-        credentials own = credentials_of(
-            at_, *load_.api, has_key ? environment(variable.c_str()) : std::string(), usual);
+        const std::string secret = has_key ? environment(key_variable(at_, usual).c_str()) : "";
+        credentials own = credentials_of(at_, *load_.api, secret, usual);
         own.keep_secrets_of(whole_environment());
         if (process_) process_->keep_secrets(own);
         known_secrets& known = known_secrets::of_this_program();
         known.add_sent(own.secrets);
         credentials key;
-        if (has_key) key.keep_secret(environment(variable.c_str()));
+        key.keep_secret(secret);
         known.add(key.secrets);
         for (const std::string& s : known.all()) add_form(own.secrets, s);
         if (process_) {
@@ -330,7 +326,7 @@ private:
         add_query_secrets(load_.secrets, load_.whole_url);
         take_path(load_, str(at_.path));
         find_server();
-        if (!has_key && !environment("LLMBENCH_API_KEY").empty())
+        if (!has_key && given_.has_key)
             facts_.notes.push_back("LLMBENCH_API_KEY is not sent to " + load_.url.host +
                                    ", as it belongs to another host: name the key of this one by "
                                    "endpoint.api_key_env");
@@ -374,8 +370,8 @@ private:
                                      time_text(first_within_s_) + ": " + why);
     }
     http_url url_of() const {
-        const bool is_set = environment(url_variable()) == str(at_.url);
-        return parsed_url(str(at_.url), is_set ? url_variable() : "endpoint.url");
+        const bool is_set = given_.url == str(at_.url);
+        return parsed_url(str(at_.url), is_set ? given_.url_name : "endpoint.url");
     }
     void find_server() {
         const http_url url = url_of();
@@ -414,6 +410,7 @@ private:
                             load_.url.query;
     }
 
+    server_variables given_{};
     bool is_baseline_ = false, was_loaded_ = false;
     const live_target* compared_with_ = nullptr;  // the target of a baseline
     std::string key_is_for_{};                    // URL of a setting's key, "" for any
