@@ -90,6 +90,9 @@ inline gate_report remade_gate(const stored_object& gate, const own_run& run, re
     static_cast<gate_identity&>(p) = g.what;
     g.what = std::move(p);
     g.target = of.target;
+    if (gate.has("accelerators"))
+        for (const stored_object& a : gate.each("accelerators"))
+            read_fields(a, g.accelerators.emplace_back());
     if (g.what.judged->has_baseline) read_fields(gate.at("baseline_target"), g.baseline);
     g.judged_by = of.judged_by;
     g.under = of.seen;

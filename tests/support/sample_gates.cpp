@@ -46,6 +46,7 @@ lb::environment_facts quiet_machine() {
     e.cpu = "a <fast> one";
     e.compiler = "g++ 12";
     e.cores = 2;
+    e.machine = {"bench-7", 1.5, "powersave", "on", "madvise"};
     e.started_at = "2026-01-02T03:04:05Z";
     e.commit = "0123456789abcdef0123456789abcdef01234567";
     e.program = "./gates";

@@ -17,6 +17,7 @@
 #include "core/planning/plan_text.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/figures/gate_figures.hpp"
+#include "core/reports/machine_facts.hpp"
 #include "core/reports/profile.hpp"
 
 #include <algorithm>  // find
@@ -45,6 +46,7 @@ struct rehearsal_report {
 struct gate_facts {
     plan what{};
     target_facts target{}, baseline{};
+    vector<accelerator_facts> accelerators{};  // of the target, after its load
     judging_parameters judged_by{};
     std::shared_ptr<taken_profile> profile{};  // of the server of a failed gate
     std::string profile_text() const { return profile ? detail::profile_text(*profile) : ""; }
@@ -100,6 +102,7 @@ inline vector<std::string> notes_before(const gate_facts& g, const load_conditio
 struct environment_facts {
     std::string os{}, cpu{}, compiler{};
     int cores = 0;
+    machine_facts machine{};
     std::string started_at{};
     std::string commit{};  // of the tested software, "" if unknown
     std::string program{};  // as it was called

@@ -70,6 +70,7 @@ inline void fields_of(field_visitor& v, environment_facts& e) {
     v.text({"os"}, e.os);
     v.text({"cpu"}, e.cpu);
     v.whole({"cores"}, e.cores);
+    v.object({"machine", "", at_times}, e.machine);
     v.text({"compiler"}, e.compiler);
     v.text({"program", "as it was called", if_any}, e.program);
     v.text({"call", "with its arguments, for a shell and without secrets", if_any}, e.call);
@@ -105,6 +106,8 @@ inline void fields_of(field_visitor& v, gate_report& g) {
            g.refusal.empty() ? judged : g.verdicts, each);
     if (!v.has("target", g.refusal.empty())) return;
     v.object({"target", "a server, and what it was", at_times, "target"}, g.target);
+    v.list({"accelerators", "of the target, by dcgm-exporter or nvidia-smi", if_any},
+           g.accelerators, [&](accelerator_facts& a) { fields_of(v, a); });
     if (v.has("baseline_target", g.what.judged->has_baseline))
         v.object({"baseline_target", "", at_times, "target"}, g.baseline);
     load_facts load = load_facts_of(g.what);

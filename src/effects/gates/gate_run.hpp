@@ -26,6 +26,7 @@
 #include "effects/system/sharing.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/targets/live_target.hpp"
+#include "effects/gates/accelerators.hpp"
 #include "effects/gates/gate_servers.hpp"
 #include "effects/gates/gate_verdicts.hpp"
 #include "effects/gates/progress_meter.hpp"
@@ -111,6 +112,7 @@ public:
         if (mode_.kind == run_kind::write_baseline)
             all_.found.by_client = error_of_baseline(all_.seen, all_.judged_by);
         meter_.end();
+        all_.accelerators = accelerators_of(host_.candidate);
         all_.seen.known.reset();  // threads may share a result
         return std::move(all_);
     }

@@ -4,9 +4,11 @@
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/reports/gate_report.hpp"
+#include "core/reports/machine_facts.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/environment.hpp"
 
+#include <algorithm>  // min
 #include <filesystem>  // error_code
 #include <fstream>  // ifstream, getline
 #include <string>
@@ -79,12 +81,52 @@ inline vector<std::string> words_of_the_call() {
 #endif
 }
 
+/// Returns the first line of a file, or all lines; "" if it cannot be read.
+inline std::string line_of_file(const std::string& file, char end = '\n') {
+    std::ifstream in(file);
+    std::string line;
+    std::getline(in, line, end);
+    return line;
+}
+/// Returns the least quota of this program's control groups, in cores; 0 if none has one.
+inline double quota_of_this_program() {
+    double least = 0;
+    for (const std::string& group : control_groups(line_of_file("/proc/self/cgroup", '\0'))) {
+        const double quota = quota_of(line_of_file("/sys/fs/cgroup" + group + "/cpu.max"));
+        if (quota > 0) least = least > 0 ? std::min(least, quota) : quota;
+    }
+    return least;
+}
+inline std::string governors(int cores) {
+    std::string all;
+    for (int i = 0; i < cores; ++i)
+        add_word(all, printable(line_of_file(printed("/sys/devices/system/cpu/cpu%d/cpufreq/"
+                                                     "scaling_governor", i)), 30));
+    return all;
+}
+/// The name of this host, or the user's for it.
+inline std::string name_of_this_machine() {
+    const std::string own = environment("LLMBENCH_MACHINE");
+    utsname u{};
+    const bool has_host = own.empty() && uname(&u) == 0;
+    return printable(has_host ? std::string_view(u.nodename) : trimmed(own), 100);
+}
+inline machine_facts machine_now(int cores) {
+    const std::string smt = line_of_file("/sys/devices/system/cpu/smt/active");
+    return {.name = name_of_this_machine(),
+            .quota = quota_of_this_program(),
+            .governor = governors(cores),
+            .smt = smt == "1" ? "on" : smt == "0" ? "off" : "",
+            .huge_pages = chosen_of(line_of_file("/sys/kernel/mm/transparent_hugepage/enabled"))};
+}
+
 inline environment_facts environment_now() {
     environment_facts f;
     utsname u{};
     if (uname(&u) == 0) f.os = std::string(u.sysname) + " " + u.release;
     f.cpu = name_of_the_processor();
     f.cores = static_cast<int>(std::thread::hardware_concurrency());
+    f.machine = machine_now(f.cores);
     f.compiler = __VERSION__;
     f.started_at = utc_text(unix_s());
     f.commit = commit_now();

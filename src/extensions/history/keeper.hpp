@@ -11,17 +11,16 @@
 #include "core/planning/target_facts.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/planning/plan.hpp"
+#include "effects/gates/accelerators.hpp"
 #include "effects/gates/run_mode.hpp"
 #include "effects/load/load_target.hpp"
 #include "effects/net/blocking_http.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/machine.hpp"
 #include "effects/system/environment.hpp"
-#include "effects/system/report_directory.hpp"
 #include "effects/targets/extension_server.hpp"
 #include "effects/targets/inquiries.hpp"
 #include "effects/targets/live_target.hpp"
-#include "effects/targets/process.hpp"
 #include "effects/targets/server_pages.hpp"
 #include "extensions/history/api.hpp"
 #include "extensions/history/folder.hpp"
@@ -39,20 +38,16 @@
 #include <map>
 #include <memory>  // shared_ptr
 #include <mutex>  // lock_guard
-#include <stdexcept>  // runtime_error
 #include <string>
 #include <system_error>  // error_code
 #include <thread>  // hardware_concurrency
 #include <utility>  // exchange, move
 
 #include <sys/utsname.h>  // the kernel
-#include <unistd.h>  // unlink
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
-
-inline constexpr double fingerprint_within_s = 2;
 
 /// Cores that this program may use: by its affinity and its control group's quota.
 inline int usable_cores() {
@@ -62,19 +57,6 @@ inline int usable_cores() {
     if (!(in >> quota >> period) || !(quota > 0 && period > 0)) return cores;  // "max 100000"
     return std::min(cores, static_cast<int>(std::ceil(quota / period)));
 }
-/// The output of a command, "" if it fails or takes too long. Leaves no file.
-inline std::string said_by(const char* command, double within_s) try {
-    process p;
-    p.command = command;
-    const std::string log = report_directory() + "/machine.log";
-    server_process running(p, 0, log, {});
-    running.unlink_log();
-    comes_by([&] { return !running.how_it_ended().empty(); }, now_ns() + ns_of(within_s), 0.005);
-    return running.how_it_ended() == "exited with status 0" ? running.log_tail(65536) : "";
-} catch (const std::runtime_error&) {
-    return {};  // no resources for a process or its output
-}
-
 inline void ask_for_version(const live_target& of, fingerprint& f) {
     const load_target& to = of.load();
     const std::string api = to.api->name;
@@ -85,7 +67,7 @@ inline void ask_for_version(const live_target& of, fingerprint& f) {
                    : api.compare(0, 6, "ollama") == 0 ? "Ollama"
                    : api == "llama_cpp"            ? "llama.cpp"
                                                    : "";
-    const long long until_ns = now_ns() + ns_of(fingerprint_within_s);
+    const long long until_ns = now_ns() + ns_of(machine_within_s);
     for (const version_page& page : version_pages_of(f.server)) {
         const double left_s = static_cast<double>(until_ns - now_ns()) * 1e-9;
         if (left_s <= 0) return;
@@ -106,10 +88,10 @@ inline void ask_machine(const live_target& of, fingerprint& f) {
     f.accelerators = counted_names(cards.names);
     f.cards = hash_of_cards(cards.ids);
     if (!cards.drivers.empty()) f.driver = cards.drivers.front();
-    if (current_environment || (!of.is_process() && !is_this_host(of.load().url))) return;
+    if (!runs_here(of)) return;
     if (f.accelerators.empty())
         read_nvidia_smi(said_by("nvidia-smi --query-gpu=name,uuid,driver_version,memory.total,"
-                                "power.limit --format=csv,noheader", fingerprint_within_s), f);
+                                "power.limit --format=csv,noheader", machine_within_s), f);
     f.cpu = printable(name_of_the_processor(), 60);
     f.cores = std::to_string(usable_cores());
     utsname u{};

@@ -103,6 +103,7 @@ TEST_CASE("whatever a struct holds is read back as it was written, byte by byte"
     check_round_trips("profile", taken_profile());
     check_round_trips("rehearsal", rehearsal_report(), 0.0);
     check_round_trips("environment", environment_facts());
+    check_round_trips("accelerator", accelerator_facts());
     check_round_trips("events", event_index());
     check_round_trips("calibration", vector<calibrated_gate>());
 }

@@ -110,9 +110,9 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
                             {"name", g.what.name}, {"why", gate_sentence(g)}});
     if (g.refusal.empty())
         fill(h, "<p class=\"dim\">{target:x}{compared:x}; {plan:x}[{has_time?}; "
-             "took {took:t}]</p>\n",
+             "took {took:t}][; {accelerators:x}]</p>\n",
              {{"target", target_text(g.target)}, {"compared", compared_text(g.baseline)},
-              {"plan", plan_text(g.what)},
+              {"plan", plan_text(g.what)}, {"accelerators", accelerators_text(g.accelerators)},
               {"has_time", g.took_s > 0 && g.rehearsal.model.empty()}, {"took", g.took_s}});
     if (!g.verdicts.empty() && g.refusal.empty()) {
         h += "<ol class=\"verdicts\">\n";
@@ -213,12 +213,14 @@ inline std::string report_html(const vector<gate_report>& gates,
         "<header>\n<h1><span class=\"{look}\">{icon}{title}</span></h1>\n[<p "
         "class=\"why\">{rehearsal:x}</p>\n][<p class=\"why\">{undecided} objective{undecided:s} "
         "{is_one?is|are} {what}.</p>\n]<p class=\"dim\">llmbench {version:x}, {started_at:x}, "
-        "{os:x}, {cpu:x}, {cores} cores[, commit {commit:x}]</p>\n</header>\n",
+        "{os:x}, {cpu:x}, {cores} cores[, commit {commit:x}][; machine {machine:x}]"
+        "[, {facts:x}]</p>\n</header>\n",
         {{"title", title}, {"look", look_of(worst)}, {"icon", icon(look_of(worst))},
          {"rehearsal", rehearsal_of_all(gates)}, {"undecided", undecided},
          {"is_one", undecided == 1}, {"what", undecided_text(gates)},
          {"version", version_text()}, {"started_at", env.started_at}, {"os", env.os},
-         {"cpu", env.cpu}, {"cores", env.cores}, {"commit", env.commit}});
+         {"cpu", env.cpu}, {"cores", env.cores}, {"commit", env.commit},
+         {"machine", env.machine.name}, {"facts", machine_words(env.machine)}});
     if (gates.size() > 1) h += gates_html(gates);
     for (const program_section* b : beside) h += b->html(gates);
     for (std::size_t i = 0; i < gates.size(); ++i) h += gate_html(gates[i], i + 1, env);

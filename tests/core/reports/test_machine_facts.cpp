@@ -1,0 +1,64 @@
+#include "llmbench.hpp"
+#include "core/reports/machine_facts.hpp"
+#include "core/wire/metrics_page.hpp"
+
+#include <string>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+
+TEST_CASE("a quota is read from the control groups of a program and those above") {
+    CHECK(quota_of("150000 100000") == 1.5);
+    for (const char* none : {"max 100000", "", "150000", "-1 100000", "150000 0", "x y"})
+        CHECK(quota_of(none) == 0);
+    CHECK(control_groups("12:cpu:/old\n0::/user.slice/run-7.scope\n") ==
+          vector<std::string>{"/user.slice/run-7.scope", "/user.slice", ""});
+    CHECK(control_groups("0::/") == vector<std::string>{""});
+    CHECK(control_groups("") == vector<std::string>{""});
+}
+TEST_CASE("the chosen one of a kernel's list stands in brackets") {
+    CHECK(chosen_of("always [madvise] never") == "madvise");
+    CHECK(chosen_of("") == "");
+    CHECK(chosen_of("] always [") == "");
+    std::string governors;
+    for (const char* core : {"powersave", "performance", "powersave", "", "power"})
+        add_word(governors, core);
+    CHECK(governors == "powersave, performance, power");
+}
+TEST_CASE("nvidia-smi tells clocks, the limit of power and why a clock is low") {
+    const vector<accelerator_facts> cards = read_accelerators(
+        "NVIDIA H200, 570.86.15, 1305, 1980, 700.00, 0x0000000000000064\n"
+        "NVIDIA H200, 570.86.15, 345, 1980, 700.00, 0x0000000000000001\n"
+        "NVIDIA T4, 535.1, [N/A], 1590, [N/A], 0x0000000000000002\n"
+        "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n");
+    REQUIRE(cards.size() == 3);
+    CHECK(accelerator_text(cards[0]) == "NVIDIA H200 (driver 570.86.15, clock 1305 of 1980 MHz, "
+                                        "limit 700 W, throttled: power limit, heat)");
+    CHECK(cards[1].throttled == "");  // an idle card is at rest
+    CHECK(!cards[1].is_clock_fixed);
+    CHECK(cards[2].clock_mhz == 0);
+    CHECK(cards[2].power_limit_w == 0);
+    CHECK(cards[2].is_clock_fixed);
+    CHECK(hexadecimal("0x1fz") == 0);
+    CHECK(accelerators_text({{.name = "A"}, {.name = "A"}, {.name = "B"}}) == "2 x A, B");
+}
+TEST_CASE("dcgm-exporter tells the same of each card once") {
+    const std::string labels = "{gpu=\"0\",UUID=\"GPU-1\",modelName=\"NVIDIA L4\","
+                               "DCGM_FI_DRIVER_VERSION=\"550.1\"}";
+    vector<accelerator_facts> cards;
+    read_accelerators(read_metrics_page("DCGM_FI_DEV_SM_CLOCK" + labels + " 1200\n" +
+                                            "DCGM_FI_DEV_CLOCK_THROTTLE_REASONS" + labels + " 8\n" +
+                                            "DCGM_FI_DEV_POWER_MGMT_LIMIT" + labels + " 72\n" +
+                                            "DCGM_FI_DEV_SM_CLOCK 7\n",
+                                        "text/plain")
+                          .page,
+                      cards);
+    REQUIRE(cards.size() == 1);
+    CHECK(accelerators_text(cards) == "NVIDIA L4 (driver 550.1, clock 1200 MHz, limit 72 W, "
+                                      "throttled: hardware slowdown)");
+}
+TEST_CASE("a machine of which little is known has few words") {
+    CHECK(machine_words({.name = "bench-7"}) == "");
+    CHECK(machine_words({"bench-7", 1.5, "powersave", "on", "madvise"}) ==
+          "quota of 1.5 cores, governor powersave, SMT on, huge pages madvise");
+}
