@@ -33,7 +33,7 @@
 // scenario" (all options with their defaults), "results", "verbs and assertions". A file that
 // includes the header pays for that part alone.
 //
-// The implementation begins in line 2730 of llmbench.hpp. Part two is the pure core: parsing,
+// The implementation begins in line 2735 of llmbench.hpp. Part two is the pure core: parsing,
 // statistics, schedules, verdicts and reports as functions from values to values, which do no I/O
 // and know no clock. Part three holds the effects: clocks, sockets, processes, files. Both are
 // compiled in the one file that defines LLMBENCH_IMPLEMENT (or LLMBENCH_MAIN, which adds doctest's
@@ -104,13 +104,14 @@
 //   [C] tokens of requests, in the prefix cache and per second
 //   [C] metrics of requests and of repeats
 //   [C] how a run changes from its first third to its last
-//   [C] requests during a side task
+//   [C] requests during a side task, and the time until they are answered as before it
 //   [C] metrics that a server reports
 //   [C] the columns of a verdict: a statistic of one repeat, and over several
 //   [C] the values of two variants that were loaded at once, by slices of their common time
 //   [C] grading and comparison of answers
 //   [C] the fields of a record and of a repeat
 //   [C] when a thread of the client did not run, and the kernel's times on its clock
+//   [C] which answers of a pair of repeats are the same
 //   [C] common prefixes of recorded prompts
 //   [C] conversations, traces and lengths that were read from files
 //   [C] lengths
@@ -180,6 +181,8 @@
 //   [C] the fields of a variant's measurements, and of a verdict
 //   [C] calibration.json
 //   [C] one line of records.jsonl, and the index of events.bin
+//   [C] what makes runs on two machines unequal
+//   [C] the profile of a server that failed a gate
 //   [C] gates in reports, and their headlines
 //   [C] tables of reports
 //   [C] texts of reports
@@ -231,6 +234,7 @@
 //   [E] started programs, which end with us, and their output
 //   [E] processes: servers and commands of a scenario
 //   [E] the metrics pages of a server, read before and during a load
+//   [E] the variables of the environment for one server
 //   [E] running targets
 //   [E] whether two targets are one server, and two variants one
 //   [E] records.jsonl and events.bin, written while the load runs
@@ -238,6 +242,7 @@
 //   [E] all gates of a program, and how it ends
 //   [E] gates inside doctest
 //   [E] the report and the result of a measured gate
+//   [E] the accelerators of a server, as they are after its load
 //   [E] the environment's settings for a gate
 //   [E] the servers of a gate
 //   [E] looks at a load of both variants before its end
@@ -2727,7 +2732,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 36,388 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 36,857 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -2753,7 +2758,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <limits>  // infinity, of whole numbers
 #include <map>
 #include <memory>  // shared_ptr, unique_ptr, make_shared, make_unique
-#include <new>  // placement, operator delete
+#include <new>  // placement, operator new and delete
 #include <numeric>  // gcd
 #include <optional>
 #include <set>
@@ -2763,9 +2768,9 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <string_view>
 #include <system_error>  // errc
 #include <tuple>  // fields that are checked alike
-#include <type_traits>  // is_trivially_copyable_v and others, is_same_v, ...
+#include <type_traits>  // is_trivially_copyable_v, is_same_v, which JSON a value becomes, ...
 #include <unordered_map>
-#include <utility>  // pair, move, swap, exchange, as_const
+#include <utility>  // swap, pair, move, exchange, as_const
 
 #include <locale.h>  // newlocale, uselocale
 #include <picojson.h>  // JSON of servers
@@ -2789,17 +2794,60 @@ inline constexpr bool checks_bounds = true;
 inline constexpr bool checks_bounds = false;
 #endif
 
-/// Returns memory for `n` objects. Throws std::length_error if their size cannot be told.
-[[gnu::noinline]] inline void* memory_for(std::size_t n, std::size_t size) {
-    if (n > static_cast<std::size_t>(-1) / 2 / size) throw std::length_error("vector");
-    return ::operator new(n * size);
-}
+/// The memory of a vector, whatever its items are: compiled once.
+class vector_memory {
+public:
+    std::size_t size() const { return size_; }
+    std::size_t capacity() const { return room_; }
+    bool empty() const { return size_ == 0; }
+
+protected:
+    /// Moves `n` items to other memory, and ends them where they were.
+    using mover = void (*)(void* to, void* from, std::size_t n);
+
+    vector_memory() = default;
+    [[gnu::noinline]] vector_memory(vector_memory&& o) noexcept
+        : at_(o.at_), size_(o.size_), room_(o.room_) {
+        o.at_ = nullptr;
+        o.size_ = o.room_ = 0;
+    }
+    [[gnu::noinline]] void swap(vector_memory& o) noexcept {
+        std::swap(at_, o.at_);
+        std::swap(size_, o.size_);
+        std::swap(room_, o.room_);
+    }
+    /// Makes room for `n` items of a size. Without a `move` they are moved as bytes. Throws
+    /// std::length_error if their size cannot be told.
+    [[gnu::noinline]] void make_room(std::size_t n, std::size_t size, mover move) {
+        if (n <= room_) return;
+        if (n > static_cast<std::size_t>(-1) / 2 / size) throw std::length_error("vector");
+        void* const to = ::operator new(n * size);
+        if (move) move(to, at_, size_);
+        else if (size_ > 0) std::memcpy(to, at_, size_ * size);
+        ::operator delete(at_);
+        at_ = to;
+        room_ = n;
+    }
+    [[gnu::noinline]] void grow_by(std::size_t n, std::size_t size, mover move) {
+        const std::size_t wanted = size_ + n;
+        if (wanted > room_) make_room(wanted < 2 * room_ ? 2 * room_ : wanted, size, move);
+    }
+    [[gnu::noinline]] void append_bytes(const void* from, std::size_t n, std::size_t size) {
+        grow_by(n, size, nullptr);
+        if (n > 0) std::memcpy(static_cast<char*>(at_) + size_ * size, from, n * size);
+        size_ += n;
+    }
+
+    void* at_ = nullptr;
+    std::size_t size_ = 0;
+    std::size_t room_ = 0;
+};
 
 /// std::vector as far as this header uses it. Each type that std::vector holds brings a compiler
 /// some ninety functions, this one twenty, most of them called and not inlined. Its items are moved
 /// without exceptions. Assigning {} returns its memory.
 template <class T>
-class vector {
+class vector : public vector_memory {
 public:
     using value_type = T;
     using size_type = std::size_t;
@@ -2818,68 +2866,55 @@ public:
         requires requires(It i) { *i; ++i; }
     vector(It from, It to) : vector() { append(from, to); }
     [[gnu::noinline]] vector(const vector& o) : vector() { append(o.begin(), o.end()); }
-    [[gnu::noinline]] vector(vector&& o) noexcept
-        : items_(o.items_), size_(o.size_), room_(o.room_) {
-        o.forget();
-    }
+    vector(vector&&) noexcept = default;
     vector& operator=(const vector& o) { return *this = vector(o); }
     [[gnu::noinline]] vector& operator=(vector&& o) noexcept {
-        const vector old(static_cast<vector&&>(*this));
-        items_ = o.items_;
-        size_ = o.size_;
-        room_ = o.room_;
-        o.forget();
+        vector here(static_cast<vector&&>(o));
+        swap(here);
         return *this;
     }
-    [[gnu::noinline]] ~vector() {
-        end_at(0);
-        ::operator delete(static_cast<void*>(items_));
+    ~vector() {
+        if constexpr (are_bytes()) ::operator delete(at_);
+        else end_all();
     }
 
-    iterator begin() { return items_; }
-    iterator end() { return items_ + size_; }
-    const_iterator begin() const { return items_; }
-    const_iterator end() const { return items_ + size_; }
+    iterator begin() { return data(); }
+    iterator end() { return data() + size_; }
+    const_iterator begin() const { return data(); }
+    const_iterator end() const { return data() + size_; }
     std::reverse_iterator<iterator> rbegin() { return std::reverse_iterator(end()); }
     std::reverse_iterator<iterator> rend() { return std::reverse_iterator(begin()); }
     std::reverse_iterator<const_iterator> rbegin() const { return std::reverse_iterator(end()); }
     std::reverse_iterator<const_iterator> rend() const { return std::reverse_iterator(begin()); }
 
-    std::size_t size() const { return size_; }
-    std::size_t capacity() const { return room_; }
-    bool empty() const { return size_ == 0; }
-    T* data() { return items_; }
-    const T* data() const { return items_; }
+    T* data() { return static_cast<T*>(at_); }
+    const T* data() const { return static_cast<const T*>(at_); }
     T& operator[](std::size_t i) {
         if (checks_bounds && i >= size_) __builtin_trap();
-        return items_[i];
+        return data()[i];
     }
     const T& operator[](std::size_t i) const {
         if (checks_bounds && i >= size_) __builtin_trap();
-        return items_[i];
+        return data()[i];
     }
     const T& at(std::size_t i) const {
         if (i >= size_) throw std::out_of_range("vector");
-        return items_[i];
+        return data()[i];
     }
     T& front() { return (*this)[0]; }
     const T& front() const { return (*this)[0]; }
     T& back() { return (*this)[size_ - 1]; }
     const T& back() const { return (*this)[size_ - 1]; }
 
-    void reserve(std::size_t n) { if (n > room_) move_to_room_for(n); }
+    void reserve(std::size_t n) { make_room(n, sizeof(T), how_moved()); }
     void push_back(const T& item) { emplace_back(item); }
     void push_back(T&& item) { emplace_back(static_cast<T&&>(item)); }
     template <class... Args>
     [[gnu::noinline]] T& emplace_back(Args&&... args) {
-        if (size_ < room_) {
-            ::new (static_cast<void*>(end())) T(static_cast<Args&&>(args)...);
-        } else {  // what it is made of may be in here
-            T item(static_cast<Args&&>(args)...);
-            grow_by(1);
-            ::new (static_cast<void*>(end())) T(static_cast<T&&>(item));
-        }
-        return items_[size_++];
+        T item(static_cast<Args&&>(args)...);  // what it is made of may be in here
+        grow_by(1);
+        ::new (static_cast<void*>(end())) T(static_cast<T&&>(item));
+        return data()[size_++];
     }
     template <class... Args>
         requires std::is_trivially_copyable_v<T>  // cheap enough to be inlined
@@ -2887,7 +2922,7 @@ public:
         const T item(static_cast<Args&&>(args)...);
         if (size_ == room_) grow_by(1);
         ::new (static_cast<void*>(end())) T(item);
-        return items_[size_++];
+        return data()[size_++];
     }
     void pop_back() {
         if (checks_bounds && size_ == 0) __builtin_trap();
@@ -2897,7 +2932,7 @@ public:
     [[gnu::noinline]] void resize(std::size_t n) {
         if (n < size_) return end_at(n);
         grow_by(n - size_);
-        for (; size_ < n; ++size_) ::new (static_cast<void*>(items_ + size_)) T();
+        for (; size_ < n; ++size_) ::new (static_cast<void*>(end())) T();
     }
     [[gnu::noinline]] void resize(std::size_t n, T value) {  // a copy, as it may be in here
         if (n < size_) return end_at(n);
@@ -2909,26 +2944,21 @@ public:
         requires requires(It i) { *i; ++i; }
     void assign(It from, It to) { *this = vector(from, to); }
     template <class It>  // not of its own items
-    [[gnu::noinline]] void append(It from, It to) {
-        if constexpr (requires { to - from; }) grow_by(static_cast<std::size_t>(to - from));
-        if constexpr (std::is_trivially_copyable_v<T> && std::is_convertible_v<It, const T*>) {
-            const auto n = static_cast<std::size_t>(to - from);
-            if (n > 0) std::memcpy(static_cast<void*>(end()), from, n * sizeof(T));
-            size_ += n;
-        } else {
-            for (; from != to; ++from) emplace_back(*from);
-        }
+    void append(It from, It to) {
+        if constexpr (are_bytes() && requires(const T* items) { items = from; })
+            append_bytes(from, static_cast<std::size_t>(to - from), sizeof(T));
+        else append_each(from, to);
     }
     iterator insert(const_iterator at, T item) {
-        const std::ptrdiff_t i = at - items_;
-        if (checks_bounds && (at < items_ || at > end())) __builtin_trap();
+        const std::ptrdiff_t i = at - begin();
+        if (checks_bounds && (at < begin() || at > end())) __builtin_trap();
         emplace_back(static_cast<T&&>(item));
         return rotated(i, size_ - 1);
     }
     template <class It>
         requires requires(It i) { *i; ++i; }
     iterator insert(const_iterator at, It from, It to) {
-        const std::ptrdiff_t i = at - items_;
+        const std::ptrdiff_t i = at - begin();
         const std::size_t n = size_;
         append(from, to);
         return rotated(i, n);
@@ -2938,20 +2968,20 @@ public:
     }
     iterator erase(const_iterator at) { return erase(at, at + 1); }
     iterator erase(const_iterator from, const_iterator to) {
-        if (checks_bounds && (from < items_ || from > to || to > end())) __builtin_trap();
-        T* const first = items_ + (from - items_);
+        if (checks_bounds && (from < begin() || from > to || to > end())) __builtin_trap();
+        T* const first = begin() + (from - begin());
         T* kept = first;
-        for (T* item = items_ + (to - items_); item != end(); ++item, ++kept)
+        for (T* item = begin() + (to - begin()); item != end(); ++item, ++kept)
             if (item != kept) *kept = static_cast<T&&>(*item);
-        end_at(static_cast<std::size_t>(kept - items_));
+        end_at(static_cast<std::size_t>(kept - begin()));
         return first;
     }
     template <class F>
     friend std::size_t erase_if(vector& v, F&& f) {
         std::size_t kept = 0;
         for (std::size_t i = 0; i < v.size_; ++i) {
-            if (f(v.items_[i])) continue;
-            if (kept != i) v.items_[kept] = static_cast<T&&>(v.items_[i]);
+            if (f(v.data()[i])) continue;
+            if (kept != i) v.data()[kept] = static_cast<T&&>(v.data()[i]);
             ++kept;
         }
         const std::size_t erased = v.size_ - kept;
@@ -2966,42 +2996,39 @@ public:
     }
 
 private:
-    void forget() {
-        items_ = nullptr;
-        size_ = room_ = 0;
-    }
+    static constexpr bool are_bytes() { return std::is_trivially_copyable_v<T>; }
     iterator rotated(std::ptrdiff_t at, std::size_t middle) {
-        std::rotate(items_ + at, items_ + middle, end());
-        return items_ + at;
+        std::rotate(begin() + at, begin() + middle, end());
+        return begin() + at;
+    }
+    template <class It>
+    [[gnu::noinline]] void append_each(It from, It to) {
+        if constexpr (requires { to - from; }) grow_by(static_cast<std::size_t>(to - from));
+        for (; from != to; ++from) emplace_back(*from);
     }
     void end_at(std::size_t n) {
-        if constexpr (std::is_trivially_destructible_v<T>) size_ = n;
-        else while (size_ > n) items_[--size_].~T();
+        if constexpr (are_bytes()) size_ = n;
+        else while (size_ > n) data()[--size_].~T();
     }
-    [[gnu::noinline]] void grow_by(std::size_t n) {
-        const std::size_t wanted = size_ + n;
-        if (wanted > room_) move_to_room_for(wanted < 2 * room_ ? 2 * room_ : wanted);
+    [[gnu::noinline]] void end_all() {
+        end_at(0);
+        ::operator delete(at_);
     }
-    [[gnu::noinline]] void move_to_room_for(std::size_t n) {
-        static_assert(std::is_nothrow_move_constructible_v<T>, "half a move cannot be undone");
-        static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
-        T* const to = static_cast<T*>(memory_for(n, sizeof(T)));
-        if constexpr (std::is_trivially_copyable_v<T>) {
-            if (size_ > 0) std::memcpy(static_cast<void*>(to), items_, size_ * sizeof(T));
-        } else {
-            for (std::size_t i = 0; i < size_; ++i) {
-                ::new (static_cast<void*>(to + i)) T(static_cast<T&&>(items_[i]));
-                items_[i].~T();
-            }
+    static void move_items(void* to, void* from, std::size_t n) {
+        T *at = static_cast<T*>(from), *const end = at + n;
+        for (T* into = static_cast<T*>(to); at != end; ++at, ++into) {
+            static_assert(noexcept(::new (static_cast<void*>(into)) T(static_cast<T&&>(*at))),
+                          "half a move cannot be undone");
+            ::new (static_cast<void*>(into)) T(static_cast<T&&>(*at));
+            at->~T();
         }
-        ::operator delete(static_cast<void*>(items_));
-        items_ = to;
-        room_ = n;
     }
-
-    T* items_ = nullptr;
-    std::size_t size_ = 0;
-    std::size_t room_ = 0;
+    static constexpr mover how_moved() {
+        static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+        if constexpr (are_bytes()) return nullptr;
+        else return move_items;
+    }
+    void grow_by(std::size_t n) { vector_memory::grow_by(n, sizeof(T), how_moved()); }
 };
 
 // ===== [C] text helpers ==========================================================================
@@ -4997,11 +5024,11 @@ class gate_run;
 class live_target;
 class load_sharing;
 class past_judge;
-class profile_report;
 class rehearsal;
 class search_figures;
 class task_at_work;
 struct analysis;
+struct decision;
 struct gate_report;
 struct kept_text;
 struct judging_parameters;
@@ -5014,14 +5041,13 @@ struct plan;
 struct planned_judging;
 struct planned_task;
 struct planned_traffic;
-struct recovery_parameters;
 struct repeat_data;
-struct repeat_facts;
+struct report_parts;
 struct run_mode;
 struct settings;
 struct slot;
 struct slot_host;
-struct variant_figures;
+struct taken_profile;
 struct workload_files;
 enum class answers_shown : unsigned char;
 enum class scenario_use : unsigned char;
@@ -5067,10 +5093,8 @@ struct extension {
                        std::shared_ptr<search_figures>& into) = nullptr;
 
     // ---- answers compared
-    /// Marks the candidate's answers that equal the baseline's.
-    void (*mark_same)(repeat_data& mine, const repeat_data& theirs) = nullptr;
-    /// The same, and keeps up to so many differences in its texts. `masked` makes an excerpt fit to
-    /// be shown.
+    /// Marks the candidate's answers that equal the baseline's, and keeps up to so many differences
+    /// in its texts. `masked` makes an excerpt fit to be shown.
     void (*compare_answers)(repeat_data& mine, const repeat_data& theirs,
                             const vector<kept_text>& said, const vector<kept_text>& expected,
                             std::size_t max_shown,
@@ -5092,16 +5116,12 @@ struct extension {
     // ---- tasks beside a load, and profiles after it
     /// Throws if `beside` or `on_fail` is unsound.
     vector<planned_task> (*tasks_of)(const scenario& s) = nullptr;
-    std::string (*task_text)(const planned_task& t) = nullptr;
-    double (*recovery_of)(const repeat_data& d, long long event_ns,
-                          const recovery_parameters& t) = nullptr;
     /// Begins task `number` of a plan. All arguments must outlive it.
     std::unique_ptr<task_at_work> (*begun)(const plan& p, std::size_t number, live_target& target,
                                            const load_state& load, int gate) = nullptr;
     /// Sends the same load again, with other words, and profiles the server.
-    std::shared_ptr<profile_report> (*profiled)(const slot_host& of, slot again,
-                                                vector<std::string>& notes) = nullptr;
-    void (*new_profile)(std::shared_ptr<profile_report>& empty) = nullptr;  // to read fields into
+    std::shared_ptr<taken_profile> (*profiled)(const slot_host& of, slot again,
+                                               vector<std::string>& notes) = nullptr;
 
     // ---- runs that are kept, and judge later ones
     /// Changes a gate that is kept, before it is planned.
@@ -5129,8 +5149,6 @@ struct extension {
     load_sharing* sharing = nullptr;  // its part in it; default: this program sends the whole
 
     // ---- models in place of servers
-    /// What LLMBENCH_REHEARSE asks for, before anything is written.
-    void (*check_rehearsal)(const std::string& rehearse) = nullptr;
     /// `gate`: its name in the file that models are fitted to.
     std::shared_ptr<const rehearsal> (*rehearsal_of)(const settings& asked, const std::string& gate,
                                                      const scenario& s) = nullptr;
@@ -5139,13 +5157,9 @@ struct extension {
     /// `notes`: on a server before its first load.
     void (*note_server)(const live_target& server, int gate,
                         vector<std::string>& notes) = nullptr;
-    void (*note_gate)(const gate_report& g, vector<std::string>& notes) = nullptr;
-    void (*add_figures)(const vector<const repeat_facts*>& repeats,
-                        variant_figures& into) = nullptr;
+    /// Adds what only the measurements show.
     void (*add_to_report)(const measurements& e, answers_shown show, gate_report& g) = nullptr;
-    /// HTML of the page, above a gate's numbers and below them.
-    void (*add_results)(const gate_report& g, std::string& html) = nullptr;
-    void (*add_details)(const gate_report& g, std::string& html) = nullptr;
+    void (*show)(const gate_report& g, report_parts& into) = nullptr;
 };
 
 /// Those that are compiled in.
@@ -5177,7 +5191,7 @@ const extension& the_one_with(F* extension::*hook, const char* missing) {
     refuse({missing});
 }
 inline const extension& the_answers() {
-    return the_one_with(&extension::mark_same,
+    return the_one_with(&extension::compare_answers,
                         "objectives on answers need #include \"llmbench_answers.hpp\" where "
                         "LLMBENCH_MAIN is");
 }
@@ -12450,7 +12464,7 @@ inline double value_of_part(const statistic_data& drift, const repeat_data& d, s
     return statistic_among(what, request_values_of(what, d, how, &when).sorted);
 }
 
-// ===== [C] requests during a side task ===========================================================
+// ===== [C] requests during a side task, and the time until they are answered as before it ========
 
 /// Whether failures in a part of this time are exempt: a side task may have disturbed the server.
 inline bool is_excused(const repeat_facts& d, long long from_ns, long long to_ns) {
@@ -12473,6 +12487,40 @@ struct recovery_parameters {
     double ttft_s = 0, quantile = 0;
     bool is_open_loop = false;
 };
+inline constexpr double recovered_for_s = 5;
+/// Seconds from an event until requests of 5 s, as many as before, meet the objective on ttft: the
+/// first one does, and of all at least its fraction. Infinite without such 5 s before the end. An
+/// open loop always sends as many.
+inline double recovery_of(const repeat_data& d, long long event_ns, const recovery_parameters& t) {
+    const auto span_ns = static_cast<long long>(recovered_for_s * 1e9);
+    constexpr double as_many = 0.8;  // for a closed loop
+    vector<long long> at;
+    vector<std::size_t> bad = {0};  // before each request
+    double before = 0;
+    for (const record& r : d.records) {
+        if (!is_measured(r) || has_left(r)) continue;
+        before += r.scheduled_ns < event_ns && r.scheduled_ns >= event_ns - span_ns;
+        if (r.scheduled_ns < event_ns) continue;
+        const bool kept = r.status == request_status::ok &&
+                          static_cast<double>(r.first_token_ns - r.scheduled_ns) <= t.ttft_s * 1e9;
+        at.push_back(r.scheduled_ns);
+        bad.push_back(bad.back() + !kept);
+    }
+    const long long whole_ns = event_ns - d.window.from_ns();
+    if (whole_ns > 0 && whole_ns < span_ns)
+        before *= static_cast<double>(span_ns) / static_cast<double>(whole_ns);
+    for (std::size_t i = 0, end = 0; i < at.size(); ++i) {
+        const long long from_ns = i == 0 ? event_ns : at[i];
+        if (from_ns + span_ns > d.window.to_ns()) break;
+        while (end < at.size() && at[end] < from_ns + span_ns) ++end;
+        const auto all = static_cast<double>(end - i);
+        const auto missed = static_cast<double>(bad[end] - bad[i]);
+        if (bad[i + 1] == bad[i] && missed <= (1 - t.quantile) * all + 1e-9 &&
+            (t.is_open_loop || all >= as_many * before))
+            return static_cast<double>(from_ns - event_ns) * 1e-9;
+    }
+    return infinity;
+}
 /// The recovery of the named task, or of the only one.
 inline double recovery_value(const std::string& task, const repeat_facts& d) {
     for (const side_task_seen& t : d.side_tasks)
@@ -13713,6 +13761,38 @@ private:
     long long ahead_ns_ = 0, stepped_ns_ = 0;
     bool is_known_ = false, is_proven_ = false;
 };
+
+// ===== [C] which answers of a pair of repeats are the same =======================================
+
+/// Calls `f(candidate's record, baseline's)` for each request that both variants of a pair sent.
+template <class Records, class F>
+void for_each_pair(Records& mine, const vector<record>& theirs, F&& f) {
+    std::size_t i = 0;
+    for (auto& r : mine) {
+        const auto at = place_of(r.id.c_str());
+        while (i < theirs.size() && place_of(theirs[i].id.c_str()) < at) ++i;
+        if (at && i < theirs.size() && place_of(theirs[i].id.c_str()) == at) f(r, theirs[i]);
+    }
+}
+
+/// Marks the candidate's answers that equal the baseline's. An answer that failed in either variant
+/// differs; a cancelled request is not compared.
+inline void mark_same_answers(repeat_data& mine, const repeat_data& theirs) {
+    vector<bool> compared(256);
+    for (const repeat_data* d : {static_cast<const repeat_data*>(&mine), &theirs})
+        for (const record& r : d->records)
+            if (r.answer_hash != 0) compared[r.part] = true;
+    for_each_pair(mine.records, theirs.records, [&](record& a, const record& b) {
+        if (!compared[a.part] || has_left(a) || has_left(b)) return;
+        a.same = a.answer_hash != 0 && a.answer_hash == b.answer_hash;
+    });
+}
+/// The same of all pairs.
+inline void hold_together(repeat_list& mine, const repeat_list& theirs) {
+    for (std::size_t i = 0; i < std::min(mine.size(), theirs.size()); ++i)
+        if (has_hashes(theirs[i]))
+            mine.change(i, [&](repeat_data& d) { mark_same_answers(d, theirs[i]); });
+}
 
 // ===== [C] common prefixes of recorded prompts ===================================================
 // A recording names thousands of blocks for each of a hundred thousand prompts. The tree has one
@@ -15114,6 +15194,7 @@ struct planned_task {
     bool may_fail = false;
     double excuses_s = 0;
     vector<task_step> steps{};
+    std::string text{};  // what is done, and when
 };
 /// The traffic of one variant. A mix sends its parts; the members beside them then hold for all
 /// parts: the longest stride, whether answers are streamed.
@@ -15151,9 +15232,14 @@ struct planned_traffic : planned_workloads, planned_load {
     described_load described{};  // in place of the data to send it
 };
 
+/// Returns the traffic of a plan that has none yet, made once.
+inline std::shared_ptr<const planned_traffic> no_traffic() {
+    static const auto none = std::make_shared<const planned_traffic>();
+    return none;
+}
 /// What is sent in a load: the traffic, which copies share, and this program's part of it.
 struct load_plan {
-    std::shared_ptr<const planned_traffic> sent = std::make_shared<const planned_traffic>();
+    std::shared_ptr<const planned_traffic> sent = no_traffic();
     load_shard shard{};
     std::uint64_t nonce = 0;  // different in each execution, so that no cache has its words
     bool searches() const { return sent->searches(); }
@@ -15629,8 +15715,10 @@ struct cause {
     whose of = whose::nobody;
     std::string text{};   // from outside: an error, a name
     cause() = default;
-    cause(bare_cause b, whose fault = whose::nobody, std::string words = {})
-        : what(b.what), of(fault), text(std::move(words)) {}
+    [[gnu::noinline]] cause(bare_cause b, whose fault = whose::nobody, std::string_view words = {})
+        : what(b.what), of(fault), text(words) {}
+    [[gnu::noinline]] cause(because b, std::size_t n, whose fault, std::string_view words)
+        : what(b), numbers(n), of(fault), text(words) {}
     explicit operator bool() const { return what != because::nothing; }
     /// NaN if the cause has none of the name.
     double operator[](std::string_view name) const {
@@ -15659,19 +15747,15 @@ struct cause_number {
 /// Returns a cause with all its numbers. Fewer do not compile.
 template <because what, std::size_t n>
 cause cause_with(const cause_number<what> (&numbers)[n], whose of = whose::nobody,
-                 std::string text = {}) {
+                 std::string_view text = {}) {
     static_assert(n == row_of(what).count());  // else one is missing
-    cause c;
-    c.what = what;
-    c.numbers.resize(n);
+    cause c(what, n, of, text);
     for (const cause_number<what>& x : numbers) c.numbers[x.place] = x.value;
-    c.of = of;
-    c.text = std::move(text);
     return c;
 }
-inline cause with_text(bare_cause what, std::string text) {
+inline cause with_text(bare_cause what, std::string_view text) {
     if (text.empty()) return {};
-    return {what, whose::nobody, std::move(text)};
+    return {what, whose::nobody, text};
 }
 
 // ===== [C] the rule: distances from a limit, interim analyses, bounds, prior noise ===============
@@ -22543,9 +22627,14 @@ struct gate_identity {
     int line = 0;
 };
 
+/// Returns the judging of a plan that has none yet, made once.
+inline std::shared_ptr<const planned_judging> no_judging() {
+    static const auto none = std::make_shared<const planned_judging>();
+    return none;
+}
 /// A checked scenario with all defaults filled in. Copies share traffic and judging.
 struct plan : gate_identity, load_plan {
-    std::shared_ptr<const planned_judging> judged = std::make_shared<const planned_judging>();
+    std::shared_ptr<const planned_judging> judged = no_judging();
     double max_skew_s = infinity;  // between the starts of the programs that share a load
 };
 
@@ -23030,7 +23119,6 @@ inline void check_slo(const slo& s, const slo_context& c) {
 
 class live_target;
 struct load_state;
-struct gate_report;
 struct slot;
 struct slot_host;
 
@@ -23040,14 +23128,6 @@ public:
     virtual ~task_at_work() = default;
     /// The load is over: finishes a round of steps that has begun.
     virtual side_task_seen finished() = 0;
-};
-
-/// What came of `.on_fail`, as reports show it.
-class profile_report {
-public:
-    virtual ~profile_report() = default;
-    virtual std::string text() const = 0;  // one sentence
-    virtual void fields(field_visitor& v) = 0;
 };
 
 inline const extension& the_faults() {
@@ -23063,7 +23143,7 @@ inline vector<planned_task> planned_tasks(const scenario& s) {
 inline std::string tasks_text(const vector<planned_task>& tasks) {
     std::string text;
     for (const planned_task& t : tasks)
-        text += (text.empty() ? "; beside it " : "; ") + the_faults().task_text(t);
+        text += (text.empty() ? "; beside it " : "; ") + t.text;
     return text;
 }
 /// Ends profiles that earlier gates left running on a server, or says so.
@@ -23071,11 +23151,6 @@ inline vector<std::string> notes_on_profiles(const live_target& server, int gate
     vector<std::string> notes;
     each(&extension::note_server, server, gate, notes);
     return notes;
-}
-inline void fields_of(field_visitor& v, std::shared_ptr<profile_report>& p) {
-    auto named = p;
-    if (!named) each(&extension::new_profile, named);
-    if (named) named->fields(v);
 }
 
 // ===== [C] steps of tasks, and those before each repeat ==========================================
@@ -24821,7 +24896,6 @@ struct variant_figures {
     request_tokens tokens{};  // where the variants have different workloads
     server_usage server{};
     vector<rank_part> ranks{};  // of all repeats
-    vector<std::string> side_tasks{};
     std::size_t exempt = 0;  // failed requests that are exempt because of a side task
     vector<repeat_figures> repeats{};
     vector<repeat_timeline> timelines{};
@@ -24937,9 +25011,6 @@ inline variant_figures variant_figures_of(const plan& p, const gate_figures& g,
     a.labels = label_figures_of(table_metrics(p), variant);
     if (p.sent->otherwise) a.tokens = request_tokens_of(variant);
     a.server = server_usage_of(variant, twins);
-    vector<const repeat_facts*> repeats;
-    for (const repeat_data& d : variant) repeats.push_back(&d);
-    each(&extension::add_figures, repeats, a);
     a.slowest = slowest_of(variant);
     if (std::count(g.metrics.begin(), g.metrics.end(), metric_id::ttft) > 0)
         a.ttft_by_prompt = ttft_by_prompt_of(variant);
@@ -25869,6 +25940,282 @@ inline void fields_of(field_visitor& v, event_index& i) {
                   {1, 0});
 }
 
+// ===== [C] what makes runs on two machines unequal ===============================================
+
+/// One card. 0 and "": unknown.
+struct accelerator_facts {
+    std::string id{};  // to join pages, not written
+    std::string name{}, driver{};
+    double clock_mhz = 0, max_clock_mhz = 0;
+    double power_limit_w = 0;
+    bool is_clock_fixed = false;  // by a setting
+    std::string throttled{};      // reasons, "" if it is not
+};
+
+/// What a machine may do, beside its processor and system. 0 and "": unknown, or not limited.
+struct machine_facts {
+    std::string name{};        // LLMBENCH_MACHINE, else the host's
+    double quota = 0;          // cores that its control group may use
+    std::string governor{};    // "powersave", or all that its cores have
+    std::string smt{};         // "on", "off"
+    std::string huge_pages{};  // "always", "madvise", "never"
+};
+
+inline void fields_of(field_visitor& v, accelerator_facts& a) {
+    v.text({"name"}, a.name);
+    v.text({"driver", "", if_any}, a.driver);
+    v.number({"clock_mhz", "after the load", if_any}, a.clock_mhz, {0, most_of_few, 0});
+    v.number({"max_clock_mhz", "", if_any}, a.max_clock_mhz, {0, most_of_few, 0});
+    v.number({"power_limit_w", "", if_any}, a.power_limit_w, {0, most_of_few, 0});
+    v.flag({"clock_fixed", "by a setting", if_any}, a.is_clock_fixed);
+    v.text({"throttled", "reasons that lower its clock", if_any}, a.throttled);
+}
+inline void fields_of(field_visitor& v, machine_facts& m) {
+    v.text({"name", "LLMBENCH_MACHINE, else the host's"}, m.name);
+    v.number({"quota", "cores that its control group may use", if_any}, m.quota,
+             {0, most_of_few, 0});
+    v.text({"governor", "", if_any}, m.governor);
+    v.text({"smt", "", if_any}, m.smt);
+    v.text({"huge_pages", "", if_any}, m.huge_pages);
+}
+
+// ---- /proc and /sys
+
+/// Returns the cores of a `cpu.max`, "150000 100000": 1.5. 0: no limit, as in "max 100000".
+inline double quota_of(std::string_view cpu_max) {
+    const auto quota = parsed_number<double>(taken_part(cpu_max, " "));
+    const auto period = parsed_number<double>(trimmed(cpu_max));
+    const bool is_one = quota && period && *quota > 0 && *period > 0;
+    return is_one ? *quota / *period : 0;
+}
+/// Returns the folders below /sys/fs/cgroup that limit a process, by its `/proc/self/cgroup`: its
+/// own and those above, "/a/b", "/a", "".
+inline vector<std::string> control_groups(std::string_view of) {
+    vector<std::string> all;
+    while (!of.empty()) {
+        const std::string_view line = taken_part(of, "\n");
+        if (!line.starts_with("0::/")) continue;
+        std::string path(line.substr(3));
+        for (; path.size() > 1; path.resize(path.rfind('/'))) all.push_back(path);
+    }
+    all.push_back("");
+    return all;
+}
+/// Returns the marked one of a list, "always [madvise] never".
+inline std::string chosen_of(std::string_view list) {
+    const std::size_t from = list.find('['), to = list.find(']');
+    const bool is_one = from < to && to != std::string_view::npos;
+    return is_one ? printable(list.substr(from + 1, to - from - 1), 30) : "";
+}
+/// Adds a word to a list of words, once.
+inline void add_word(std::string& list, const std::string& word) {
+    if (word.empty() || (", " + list + ", ").find(", " + word + ", ") != list.npos) return;
+    list += (list.empty() ? "" : ", ") + word;
+}
+
+// ---- accelerators
+
+/// Bits of NVML's reasons for a clock under its maximum. Bit 0, an idle card, and bit 4, which
+/// only joins the clocks of several cards, are no fault.
+struct clock_reason {
+    unsigned bit;
+    const char* name;
+};
+inline constexpr clock_reason clock_reasons[] = {
+    {0x4, "power limit"},    {0x8, "hardware slowdown"}, {0x20, "heat"},
+    {0x40, "heat"},          {0x80, "power brake"}};
+inline constexpr unsigned clock_set_by_user = 0x2;
+
+inline void set_reasons(accelerator_facts& a, double mask) {
+    if (!(mask > 0 && mask < 4294967296.0)) return;
+    const auto bits = static_cast<unsigned>(mask);
+    a.is_clock_fixed = (bits & clock_set_by_user) != 0;
+    for (const clock_reason& r : clock_reasons)
+        if (bits & r.bit) add_word(a.throttled, r.name);
+}
+/// What read_accelerators reads. "[N/A]" stands for a number that a card does not tell.
+inline constexpr const char* nvidia_smi_query =
+    "nvidia-smi --query-gpu=name,driver_version,clocks.sm,clocks.max.sm,power.limit,"
+    "clocks_throttle_reasons.active --format=csv,noheader,nounits";
+
+/// Returns the value of "0x0000000000000044", 0 for other text.
+inline double hexadecimal(std::string_view text) {
+    if (!text.starts_with("0x")) return 0;
+    double value = 0;
+    for (const char c : text.substr(2)) {
+        const std::size_t digit = std::string_view("0123456789abcdef").find(c);
+        if (digit == std::string_view::npos) return 0;
+        value = value * 16 + static_cast<double>(digit);
+    }
+    return value;
+}
+/// A line for each card; no cards in other text, such as an error.
+inline vector<accelerator_facts> read_accelerators(std::string_view csv) {
+    vector<accelerator_facts> all;
+    const auto number = [](const std::string& s) {
+        const double n = parsed_number<double>(s).value_or(0);
+        return std::isfinite(n) && n > 0 ? std::min(n, most_of_few) : 0;
+    };
+    while (!csv.empty()) {
+        std::string_view line = taken_part(csv, "\n");
+        vector<std::string> cells;
+        while (!line.empty()) cells.push_back(printable(trimmed(taken_part(line, ",")), 60));
+        if (cells.size() != 6) continue;
+        accelerator_facts a{.name = cells[0], .driver = cells[1], .clock_mhz = number(cells[2]),
+                            .max_clock_mhz = number(cells[3]),
+                            .power_limit_w = number(cells[4])};
+        set_reasons(a, hexadecimal(cells[5]));
+        all.push_back(std::move(a));
+    }
+    return all;
+}
+/// Adds the cards on a page of dcgm-exporter.
+inline void read_accelerators(const metrics_page& page, vector<accelerator_facts>& to) {
+    for (const page_sample& s : page.samples) {
+        const std::string id = printable(label_of(page, s, "UUID"), 60);
+        const std::string name = printable(label_of(page, s, "modelName"), 60);
+        if (id.empty() || name.empty()) continue;
+        const auto is_it = [&](const accelerator_facts& a) { return a.id == id; };
+        auto at = std::find_if(to.begin(), to.end(), is_it);
+        if (at == to.end()) {
+            const std::string_view driver = label_of(page, s, "DCGM_FI_DRIVER_VERSION");
+            to.push_back({.id = id, .name = name, .driver = printable(driver, 30)});
+            at = to.end() - 1;
+        }
+        const double value = s.value > 0 ? std::min(s.value, most_of_few) : 0;
+        if (s.name == "DCGM_FI_DEV_SM_CLOCK") at->clock_mhz = value;
+        if (s.name == "DCGM_FI_DEV_MAX_SM_CLOCK") at->max_clock_mhz = value;
+        if (s.name == "DCGM_FI_DEV_POWER_MGMT_LIMIT") at->power_limit_w = value;
+        if (is_one_of(s.name, {"DCGM_FI_DEV_CLOCK_THROTTLE_REASONS",
+                               "DCGM_FI_DEV_CLOCKS_EVENT_REASONS"}))
+            set_reasons(*at, s.value);
+    }
+}
+
+// ---- for readers
+
+/// "quota of 1.5 cores, governor powersave, SMT on, huge pages madvise", "" if nothing is known.
+inline std::string machine_words(const machine_facts& m) {
+    std::string words;
+    const auto add = [&](const char* name, const std::string& value) {
+        if (!value.empty()) words += (words.empty() ? "" : ", ") + std::string(name) + value;
+    };
+    if (m.quota > 0) add("quota of ", printed("%.3g cores", m.quota));
+    add("governor ", m.governor);
+    add("SMT ", m.smt);
+    add("huge pages ", m.huge_pages);
+    return words;
+}
+/// "NVIDIA H200 (driver 570.86.15, clock 1980 of 1980 MHz, limit 700 W)".
+inline std::string accelerator_text(const accelerator_facts& a) {
+    std::string words;
+    const auto add = [&](const std::string& s) { words += (words.empty() ? "" : ", ") + s; };
+    if (!a.driver.empty()) add("driver " + a.driver);
+    if (a.clock_mhz > 0)
+        add(printed("clock %.0f", a.clock_mhz) +
+            (a.max_clock_mhz > 0 ? printed(" of %.0f", a.max_clock_mhz) : "") + " MHz" +
+            (a.is_clock_fixed ? " (set)" : ""));
+    if (a.power_limit_w > 0) add(printed("limit %.0f W", a.power_limit_w));
+    if (!a.throttled.empty()) add("throttled: " + a.throttled);
+    return words.empty() ? a.name : a.name + " (" + words + ")";
+}
+/// Equal cards are counted: "8 x NVIDIA H200 (...)".
+inline std::string accelerators_text(const vector<accelerator_facts>& all) {
+    std::string words;
+    for (std::size_t i = 0, n = 0; i < all.size(); i += n) {
+        const std::string one = accelerator_text(all[i]);
+        for (n = 1; i + n < all.size() && accelerator_text(all[i + n]) == one;) ++n;
+        words += (words.empty() ? "" : ", ") + (n > 1 ? printed("%zu x ", n) : "") + one;
+    }
+    return words;
+}
+
+// ---- what to mend
+
+/// What makes runs of one machine unequal, and the command against it.
+struct unequal_runs {
+    std::string why{}, mend{};
+};
+inline vector<unequal_runs> what_makes_unequal(const machine_facts& m,
+                                               const vector<accelerator_facts>& cards) {
+    vector<unequal_runs> all;
+    if (!m.governor.empty() && m.governor != "performance")
+        all.push_back({"the governor is " + m.governor + ", so the clock follows the load",
+                       "sudo cpupower frequency-set -g performance"});
+    if (m.quota > 0 && m.quota != std::floor(m.quota))
+        all.push_back({printed("the quota is %.3g cores, so the last core stops within each period",
+                               m.quota),
+                       printed("docker run --cpuset-cpus 0-%.0f, or a limit of whole cores",
+                               std::ceil(m.quota) - 1)});
+    bool is_free = false;
+    for (const accelerator_facts& a : cards) {
+        if (!a.throttled.empty())
+            all.push_back({a.name + " is throttled: " + a.throttled,
+                           "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER shows the cause"});
+        is_free = is_free || (a.max_clock_mhz > 0 && !a.is_clock_fixed);
+    }
+    if (is_free)
+        all.push_back({"no clock of an accelerator is set, so it follows load and heat",
+                       "sudo nvidia-smi --lock-gpu-clocks=MHZ with a clock that it holds under "
+                       "load"});
+    return all;
+}
+
+// ===== [C] the profile of a server that failed a gate ============================================
+
+/// A request to the server's profiler, by HTTP or by a command.
+struct profile_step {
+    std::string asked{};  // "POST /start_profile", or the command; "" if not sent
+    std::string came{};   // "answered HTTP 200", "exited with status 0", or why neither
+    std::string said{};   // the answer, or the last line that the command wrote
+    bool heard = false;   // it was answered, or the command ended
+    bool done = false;    // and that with success
+};
+/// The texts of servers and commands in it are printable, and without secrets.
+struct taken_profile {
+    std::string none{};  // why there is none, "" if there is one
+    bool goes_on = false;  // started, and not known to have ended
+    profile_step start{}, stop{};
+    double load_s = 0;  // under load; `requests` were sent or cut off
+    std::size_t requests = 0;
+    std::string files{};  // its place, if that is known
+};
+
+inline std::string step_text(const profile_step& s) {
+    return filled("{asked} {came}[: {said}]",
+                  {{"asked", s.asked}, {"came", s.came}, {"said", s.said}});
+}
+/// One sentence.
+inline std::string profile_text(const taken_profile& t) {
+    if (!t.none.empty())
+        return filled("no profile: {why}{goes_on?; it may go on, and slows down whatever this "
+                      "server does next}",
+                      {{"why", t.none}, {"goes_on", t.goes_on}});
+    return filled("profile: {load:t} of the same load, {requests} requests; {start}; {stop}[; "
+                  "{files}]",
+                  {{"load", t.load_s}, {"requests", t.requests}, {"start", step_text(t.start)},
+                   {"stop", step_text(t.stop)}, {"files", t.files}});
+}
+
+inline void fields_of(field_visitor& v, profile_step& s) {
+    v.text({"asked", "the request or the command; \"\": none was made"}, s.asked);
+    v.flag({"done"}, s.done);
+    v.text({"came", "the status, or why there is none"}, s.came);
+    v.text({"said", "the answer, or the last line of what the command wrote"}, s.said);
+}
+inline void fields_of(field_visitor& v, taken_profile& t) {
+    bool is_taken = t.none.empty();
+    v.flag({"taken"}, is_taken);
+    v.text({"why_not"}, t.none);
+    v.flag({"goes_on", "it was begun and could not be ended", at_times}, t.goes_on);
+    v.number({"load_s", "seconds of load, outside the measurement"}, t.load_s,
+             {0, longest_time_s, 0});
+    v.whole({"requests", "in them, cut off ones included; they are in no other file"}, t.requests);
+    v.text({"files", "where the profile is, as far as that is known"}, t.files);
+    v.object({"start", "", presence::always, "profile_step"}, t.start);
+    v.object({"stop", "", presence::always, "profile_step"}, t.stop);
+}
+
 // ===== [C] gates in reports, and their headlines =================================================
 
 /// The result of a rehearsal, a gate on a model of its server.
@@ -25887,9 +26234,10 @@ struct rehearsal_report {
 struct gate_facts {
     plan what{};
     target_facts target{}, baseline{};
+    vector<accelerator_facts> accelerators{};  // of the target, after its load
     judging_parameters judged_by{};
-    std::shared_ptr<profile_report> profile{};  // of the server of a failed gate
-    std::string profile_text() const { return profile ? profile->text() : ""; }
+    std::shared_ptr<taken_profile> profile{};  // of the server of a failed gate
+    std::string profile_text() const { return profile ? detail::profile_text(*profile) : ""; }
 };
 
 /// A question, the expected answer (or the baseline's) and the answers given.
@@ -25919,6 +26267,17 @@ struct gate_report : gate_facts {
     std::string not_kept{};                 // why the history does not have it
     vector<std::string> notes{};            // on the load and the servers, known before it is sent
 };
+/// What extensions show of a gate.
+struct report_parts {
+    vector<std::string> notes{};       // on its load
+    vector<std::string> tasks[2]{};    // beside the load, of the candidate and the baseline
+    std::string results{}, details{};  // HTML of the page, above the numbers and below them
+};
+inline report_parts parts_of_extensions(const gate_report& g) {
+    report_parts all;
+    each(&extension::show, g, all);
+    return all;
+}
 inline vector<std::string> notes_before(const gate_facts& g, const load_conditions& under) {
     vector<std::string> notes = under.notes;
     for (const target_facts* f : {&g.target, &g.baseline})
@@ -25931,6 +26290,7 @@ inline vector<std::string> notes_before(const gate_facts& g, const load_conditio
 struct environment_facts {
     std::string os{}, cpu{}, compiler{};
     int cores = 0;
+    machine_facts machine{};
     std::string started_at{};
     std::string commit{};  // of the tested software, "" if unknown
     std::string program{};  // as it was called
@@ -25938,11 +26298,8 @@ struct environment_facts {
 };
 
 /// A verb's part of the program's files, beside the gates. All its texts are escaped already.
-class program_section {
+class program_section : not_copied {
 public:
-    program_section() = default;
-    program_section(const program_section&) = delete;
-    program_section& operator=(const program_section&) = delete;
     virtual ~program_section() = default;
     /// The lists in result.json.
     virtual void fields(field_visitor& v) = 0;
@@ -26420,7 +26777,8 @@ inline vector<std::string> notes_on(const gate_report& g, server_notes wanted = 
     for (const unsupported_metrics& u : g.under.unsupported) add(
         "{unsupported}", {{"unsupported", unsupported_text(u)}});
     for (const std::string& note : g.notes) notes.push_back(note);
-    each(&extension::note_gate, g, notes);
+    const report_parts more = parts_of_extensions(g);
+    notes.append(more.notes.begin(), more.notes.end());
     if (!mine.prompts.are_as_asked())
         add("prompt tokens: {prompt_lengths}",
             {{"prompt_lengths", prompt_lengths_text(mine.prompts)}});
@@ -26437,7 +26795,7 @@ inline vector<std::string> notes_on(const gate_report& g, server_notes wanted = 
         add("{reasoning}", {{"reasoning", reasoning_text(variant->reasoning, whose)}});
         if (wanted == server_notes::all || has_problem(variant->server))
             add("{server}", {{"server", server_text(*variant, whose)}});
-        for (const std::string& task : variant->side_tasks)
+        for (const std::string& task : more.tasks[variant == &other])
             add("beside the load: {whose}{task}", {{"whose", whose}, {"task", task}});
         add("[{requests?}{whose}{requests} requests failed while a side task excused it, or the "
             "client had no means for them: they are counted apart, in no error rate and no "
@@ -26866,6 +27224,7 @@ inline void fields_of(field_visitor& v, environment_facts& e) {
     v.text({"os"}, e.os);
     v.text({"cpu"}, e.cpu);
     v.whole({"cores"}, e.cores);
+    v.object({"machine", "", at_times}, e.machine);
     v.text({"compiler"}, e.compiler);
     v.text({"program", "as it was called", if_any}, e.program);
     v.text({"call", "with its arguments, for a shell and without secrets", if_any}, e.call);
@@ -26901,6 +27260,8 @@ inline void fields_of(field_visitor& v, gate_report& g) {
            g.refusal.empty() ? judged : g.verdicts, each);
     if (!v.has("target", g.refusal.empty())) return;
     v.object({"target", "a server, and what it was", at_times, "target"}, g.target);
+    v.list({"accelerators", "of the target, by dcgm-exporter or nvidia-smi", if_any},
+           g.accelerators, [&](accelerator_facts& a) { fields_of(v, a); });
     if (v.has("baseline_target", g.what.judged->has_baseline))
         v.object({"baseline_target", "", at_times, "target"}, g.baseline);
     load_facts load = load_facts_of(g.what);
@@ -26925,8 +27286,10 @@ inline void fields_of(field_visitor& v, gate_report& g) {
     v.object({"self_check", "what the client can say against its own numbers: seconds and "
                             "fractions, which it has none of in virtual time", at_times},
              g.self_check, has_figures);
-    if (v.has("profile", g.profile != nullptr))
-        v.object({"profile", "what came of `on_fail`, of a gate that failed", at_times}, g.profile);
+    if (!v.has("profile", g.profile != nullptr)) return;
+    taken_profile none;
+    v.object({"profile", "what came of `on_fail`, of a gate that failed", at_times},
+             g.profile ? *g.profile : none);
 }
 
 struct run_report {
@@ -28517,9 +28880,9 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
                             {"name", g.what.name}, {"why", gate_sentence(g)}});
     if (g.refusal.empty())
         fill(h, "<p class=\"dim\">{target:x}{compared:x}; {plan:x}[{has_time?}; "
-             "took {took:t}]</p>\n",
+             "took {took:t}][; {accelerators:x}]</p>\n",
              {{"target", target_text(g.target)}, {"compared", compared_text(g.baseline)},
-              {"plan", plan_text(g.what)},
+              {"plan", plan_text(g.what)}, {"accelerators", accelerators_text(g.accelerators)},
               {"has_time", g.took_s > 0 && g.rehearsal.model.empty()}, {"took", g.took_s}});
     if (!g.verdicts.empty() && g.refusal.empty()) {
         h += "<ol class=\"verdicts\">\n";
@@ -28532,15 +28895,13 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
     if (!g.refusal.empty()) return h + again;
     const bool measured = !g.figures.candidate.empty();
     h += (g.figures.search ? g.figures.search->page(g) : "");
-    each(&extension::add_results, g, h);
+    const report_parts more = parts_of_extensions(g);
+    h += more.results;
     h += measured ? numbers_html(g) : "<p>Nothing was measured.</p>\n";
     h += "<h3>More</h3>\n";
     const bool has_client = g.target.kind != target_kind::files && !g.target.is_virtual;
     if (measured && has_client) h += self_check_html(g.self_check);
-    if (measured) {
-        h += slowest_html(g) + repeats_html(g);
-        each(&extension::add_details, g, h);
-    }
+    if (measured) h += slowest_html(g) + repeats_html(g) + more.details;
     h += scenario_html(g);
     if (!g.verdicts.empty()) h += arithmetic_html(g);
     return h + again;
@@ -28622,12 +28983,14 @@ inline std::string report_html(const vector<gate_report>& gates,
         "<header>\n<h1><span class=\"{look}\">{icon}{title}</span></h1>\n[<p "
         "class=\"why\">{rehearsal:x}</p>\n][<p class=\"why\">{undecided} objective{undecided:s} "
         "{is_one?is|are} {what}.</p>\n]<p class=\"dim\">llmbench {version:x}, {started_at:x}, "
-        "{os:x}, {cpu:x}, {cores} cores[, commit {commit:x}]</p>\n</header>\n",
+        "{os:x}, {cpu:x}, {cores} cores[, commit {commit:x}][; machine {machine:x}]"
+        "[, {facts:x}]</p>\n</header>\n",
         {{"title", title}, {"look", look_of(worst)}, {"icon", icon(look_of(worst))},
          {"rehearsal", rehearsal_of_all(gates)}, {"undecided", undecided},
          {"is_one", undecided == 1}, {"what", undecided_text(gates)},
          {"version", version_text()}, {"started_at", env.started_at}, {"os", env.os},
-         {"cpu", env.cpu}, {"cores", env.cores}, {"commit", env.commit}});
+         {"cpu", env.cpu}, {"cores", env.cores}, {"commit", env.commit},
+         {"machine", env.machine.name}, {"facts", machine_words(env.machine)}});
     if (gates.size() > 1) h += gates_html(gates);
     for (const program_section* b : beside) h += b->html(gates);
     for (std::size_t i = 0; i < gates.size(); ++i) h += gate_html(gates[i], i + 1, env);
@@ -28649,7 +29012,7 @@ inline std::string report_html(const vector<gate_report>& gates,
 #include <condition_variable>
 #include <csignal>  // signal, SIGPIPE, SIGXFSZ
 #include <ctime>  // clock_gettime, strftime, time_t, timespec
-#include <filesystem>  // error_code, equivalent
+#include <filesystem>  // error_code, equivalent, a baseline, and where reports go
 #include <fstream>  // ifstream, getline, ofstream, ios, istream
 #include <iostream>  // cout, ios_base, cerr
 #include <latch>  // the start of a load
@@ -30191,12 +30554,52 @@ inline vector<std::string> words_of_the_call() {
 #endif
 }
 
+/// Returns the first line of a file, or all lines; "" if it cannot be read.
+inline std::string line_of_file(const std::string& file, char end = '\n') {
+    std::ifstream in(file);
+    std::string line;
+    std::getline(in, line, end);
+    return line;
+}
+/// Returns the least quota of this program's control groups, in cores; 0 if none has one.
+inline double quota_of_this_program() {
+    double least = 0;
+    for (const std::string& group : control_groups(line_of_file("/proc/self/cgroup", '\0'))) {
+        const double quota = quota_of(line_of_file("/sys/fs/cgroup" + group + "/cpu.max"));
+        if (quota > 0) least = least > 0 ? std::min(least, quota) : quota;
+    }
+    return least;
+}
+inline std::string governors(int cores) {
+    std::string all;
+    for (int i = 0; i < cores; ++i)
+        add_word(all, printable(line_of_file(printed("/sys/devices/system/cpu/cpu%d/cpufreq/"
+                                                     "scaling_governor", i)), 30));
+    return all;
+}
+/// The name of this host, or the user's for it.
+inline std::string name_of_this_machine() {
+    const std::string own = environment("LLMBENCH_MACHINE");
+    utsname u{};
+    const bool has_host = own.empty() && uname(&u) == 0;
+    return printable(has_host ? std::string_view(u.nodename) : trimmed(own), 100);
+}
+inline machine_facts machine_now(int cores) {
+    const std::string smt = line_of_file("/sys/devices/system/cpu/smt/active");
+    return {.name = name_of_this_machine(),
+            .quota = quota_of_this_program(),
+            .governor = governors(cores),
+            .smt = smt == "1" ? "on" : smt == "0" ? "off" : "",
+            .huge_pages = chosen_of(line_of_file("/sys/kernel/mm/transparent_hugepage/enabled"))};
+}
+
 inline environment_facts environment_now() {
     environment_facts f;
     utsname u{};
     if (uname(&u) == 0) f.os = std::string(u.sysname) + " " + u.release;
     f.cpu = name_of_the_processor();
     f.cores = static_cast<int>(std::thread::hardware_concurrency());
+    f.machine = machine_now(f.cores);
     f.compiler = __VERSION__;
     f.started_at = utc_text(unix_s());
     f.commit = commit_now();
@@ -35395,6 +35798,24 @@ private:
     repeated reading_{};
 };
 
+// ===== [E] the variables of the environment for one server =======================================
+
+/// Read once, when the server is named. A key is read where it is sent.
+struct server_variables {
+    const char* url_name = "LLMBENCH_URL";
+    std::string url{}, model{};
+    bool has_key = false, has_baseline_key = false;  // LLMBENCH_API_KEY, and the baseline's own
+};
+inline server_variables variables_of_server(run_variant variant) {
+    server_variables v;
+    if (variant == run_variant::baseline) v.url_name = "LLMBENCH_BASELINE_URL";
+    v.url = environment(v.url_name);
+    v.model = environment("LLMBENCH_MODEL");
+    v.has_key = !environment("LLMBENCH_API_KEY").empty();
+    v.has_baseline_key = !environment("LLMBENCH_BASELINE_API_KEY").empty();
+    return v;
+}
+
 // ===== [E] running targets =======================================================================
 
 /// Throws std::invalid_argument if a gate cannot send requests to this path.
@@ -35442,7 +35863,7 @@ class live_target {
 public:
     /// `stand_in`: a model that replaces it, with its API; a target of an extension.
     live_target(const any_target& t, run_variant variant, const any_target& stand_in = {})
-        : is_baseline_(variant == run_variant::baseline) {
+        : given_(variables_of_server(variant)), is_baseline_(variant == run_variant::baseline) {
         const box& what = t.what();
         if (const auto* model = stand_in.what().get<extension_value>()) take(*model, what);
         else if (const auto* p = what.get<process>()) take(*p, variant);
@@ -35481,7 +35902,7 @@ public:
     /// Waits for an endpoint at the variable's URL, which somebody has just started. `ready`: the
     /// path, or the URL (it gets no key), that answers 200 then; "": the API's path.
     void await_start(double within_s, const std::string& ready) {
-        if (process_ || own_ || environment(url_variable()) != str(at_.url)) return;
+        if (process_ || own_ || given_.url != str(at_.url)) return;
         take_address(infinity);
         if (ready.empty())
             return await_ready(std::max(at_.ready_within.seconds(), within_s));
@@ -35615,7 +36036,7 @@ private:
         page_ = str(p.metrics_url);
         at_.telemetry = p.telemetry;
         at_.transport = p.transport;
-        at_.model = p.model.empty() ? text(environment("LLMBENCH_MODEL")) : p.model;
+        at_.model = p.model.empty() ? text(given_.model) : p.model;
     }
     void take(const extension_value& t) {
         own_ = t.by->server(t.what);
@@ -35635,8 +36056,8 @@ private:
         facts_.kind = target_kind::endpoint;
         at_ = e;
         if (!(e.ready_within.seconds() >= 0)) refuse({"endpoint.ready_within must not be below 0"});
-        if (e.url.empty()) at_.url = environment(url_variable());
-        if (e.model.empty()) at_.model = environment("LLMBENCH_MODEL");
+        if (e.url.empty()) at_.url = given_.url;
+        if (e.model.empty()) at_.model = given_.model;
         if (at_.url.empty() && is_baseline_)
             refuse({"no baseline: set LLMBENCH_BASELINE_URL, which a baseline without a URL takes, "
                     "or give the scenario .baseline = endpoint{.url = \"http://...\"}; .baseline = "
@@ -35644,9 +36065,6 @@ private:
         if (at_.url.empty())
             refuse({"no target: set LLMBENCH_URL, or give the scenario .target = endpoint{.url = "
                     "\"http://...\"}, or .target = simulated()"});
-    }
-    const char* url_variable() const {
-        return is_baseline_ ? "LLMBENCH_BASELINE_URL" : "LLMBENCH_URL";
     }
     /// Whether it is an endpoint on another host than the target that it is compared with, and must
     /// not get that one's key.
@@ -35660,19 +36078,17 @@ private:
     /// Starts a process, and finds the server's address and secrets.
     void take_address(double at_most_s) {
         const bool is_elsewhere = is_apart_from_target();
-        const bool is_apart = is_elsewhere || (is_baseline_ &&
-                                               !environment("LLMBENCH_BASELINE_API_KEY").empty());
+        const bool is_apart = is_elsewhere || (is_baseline_ && given_.has_baseline_key);
         const bool has_key = is_baseline_ || !is_elsewhere || !at_.api_key_env.empty();
         const char* const usual = is_apart ? "LLMBENCH_BASELINE_API_KEY" : "LLMBENCH_API_KEY";
-        const std::string variable = key_variable(at_, usual);
-        credentials own = credentials_of(
-            at_, *load_.api, has_key ? environment(variable.c_str()) : std::string(), usual);
+        const std::string secret = has_key ? environment(key_variable(at_, usual).c_str()) : "";
+        credentials own = credentials_of(at_, *load_.api, secret, usual);
         own.keep_secrets_of(whole_environment());
         if (process_) process_->keep_secrets(own);
         known_secrets& known = known_secrets::of_this_program();
         known.add_sent(own.secrets);
         credentials key;
-        if (has_key) key.keep_secret(environment(variable.c_str()));
+        key.keep_secret(secret);
         known.add(key.secrets);
         for (const std::string& s : known.all()) add_form(own.secrets, s);
         if (process_) {
@@ -35690,7 +36106,7 @@ private:
         add_query_secrets(load_.secrets, load_.whole_url);
         take_path(load_, str(at_.path));
         find_server();
-        if (!has_key && !environment("LLMBENCH_API_KEY").empty())
+        if (!has_key && given_.has_key)
             facts_.notes.push_back("LLMBENCH_API_KEY is not sent to " + load_.url.host +
                                    ", as it belongs to another host: name the key of this one by "
                                    "endpoint.api_key_env");
@@ -35734,8 +36150,8 @@ private:
                                      time_text(first_within_s_) + ": " + why);
     }
     http_url url_of() const {
-        const bool is_set = environment(url_variable()) == str(at_.url);
-        return parsed_url(str(at_.url), is_set ? url_variable() : "endpoint.url");
+        const bool is_set = given_.url == str(at_.url);
+        return parsed_url(str(at_.url), is_set ? given_.url_name : "endpoint.url");
     }
     void find_server() {
         const http_url url = url_of();
@@ -35774,6 +36190,7 @@ private:
                             load_.url.query;
     }
 
+    server_variables given_{};
     bool is_baseline_ = false, was_loaded_ = false;
     const live_target* compared_with_ = nullptr;  // the target of a baseline
     std::string key_is_for_{};                    // URL of a setting's key, "" for any
@@ -36359,8 +36776,7 @@ public:
 private:
     /// Calls `tell` with a complete `gates`. Until the program has ended it has one more entry, so
     /// that the files of a killed program are not green; incomplete files add one, too.
-    template <class Tell>
-    void with_all_reported(program_is now, const Tell& tell) {
+    void with_all_reported(program_is now, const std::function<void()>& tell) {
         const std::size_t own = gates.size();
         struct restored {
             vector<gate_report>&all, &others;
@@ -36880,6 +37296,51 @@ inline result result_of(const gate_report& g, measured_gate&& m, std::size_t num
     return result_access::make(std::move(held), g.verdicts, g.self_check);
 }
 
+// ===== [E] the accelerators of a server, as they are after its load ==============================
+
+inline constexpr double machine_within_s = 2;  // for a command that tells of this machine
+
+/// The output of a command, "" if it fails or takes too long. Leaves no file.
+inline std::string said_by(const char* command, double within_s) try {
+    process p;
+    p.command = command;
+    const std::string log = report_directory() + "/machine.log";
+    server_process running(p, 0, log, {});
+    running.unlink_log();
+    comes_by([&] { return !running.how_it_ended().empty(); }, now_ns() + ns_of(within_s), 0.005);
+    return running.how_it_ended() == "exited with status 0" ? running.log_tail(65536) : "";
+} catch (const std::runtime_error&) {
+    return {};  // no resources for a process or its output
+}
+/// Whether a shell would find a program.
+inline bool is_installed(const char* program) {
+    const std::string path = environment("PATH");
+    for (std::string_view rest = path; !rest.empty();) {
+        const std::string folder(taken_part(rest, ":"));
+        if (::access((folder + "/" + program).c_str(), X_OK) == 0) return true;
+    }
+    return false;
+}
+/// Those of this host.
+inline vector<accelerator_facts> accelerators_here() {
+    if (!is_installed("nvidia-smi")) return {};
+    return read_accelerators(said_by(nvidia_smi_query, machine_within_s));
+}
+
+/// Whether a server runs on this host, in real time.
+inline bool runs_here(const live_target& of) {
+    return !current_environment && (of.is_process() || is_this_host(of.load().url));
+}
+/// By the pages of its dcgm-exporters, or by this host if the server is on it.
+inline vector<accelerator_facts> accelerators_of(const live_target& of) {
+    vector<accelerator_facts> all;
+    const server_pages& pages = of.pages();
+    for (std::size_t i = pages.first_is_servers ? 1 : 0; i < pages.all.size(); ++i)
+        read_accelerators(read_page(pages.all[i]).page, all);
+    const bool asks_host = all.empty() && runs_here(of) && !of.of_extension();
+    return asks_host ? accelerators_here() : all;
+}
+
 // ===== [E] the environment's settings for a gate =================================================
 
 /// The models that replace the servers of one gate.
@@ -36903,6 +37364,19 @@ inline const extension& the_rehearsals() {
                         "llmbench.hpp where LLMBENCH_MAIN is");
 }
 
+/// Refuses a file that the rehearsal's own reports would overwrite.
+inline void check_stays(const std::string& rehearse) {
+    const std::filesystem::path file = rehearse;
+    std::error_code none;
+    const auto folder = [&](const std::filesystem::path& p) {
+        return std::filesystem::weakly_canonical(std::filesystem::absolute(p, none), none);
+    };
+    if (std::filesystem::is_regular_file(file, none) &&
+        folder(file).parent_path() == folder(report_directory()))
+        refuse({"LLMBENCH_REHEARSE is ", printable(rehearse, 200), ", which the rehearsal's own "
+                "reports would be written over: name another LLMBENCH_REPORT_DIR"});
+}
+
 /// What a run does with the measurements of a gate. An appended gate is judged.
 enum class run_kind : unsigned char {
     judge,
@@ -36923,7 +37397,7 @@ struct run_mode {
     std::size_t noise_repeats = 0;
     std::shared_ptr<const rehearsal> model{};  // of all servers, in a rehearsal
     answers_shown answers = answers_shown::open;
-    stored_gate stored{};  // content of a stored baseline's file, or of its model
+    std::shared_ptr<const stored_gate> stored{};  // of a stored baseline's file, or of its model
 
     /// `began_ns`: start of LLMBENCH_TIME_BUDGET, on the gate's clock.
     void begin(long long began_ns) {
@@ -37030,8 +37504,8 @@ inline void add_earlier_runs(measured_gate& m, const live_target& candidate,
     m.baseline.kind = target_kind::stored;
     m.baseline.url = file;
     if (mode.kind == run_kind::write_baseline) return;
-    if (!mode.model) check_comparable(mode.stored, file, p, m.target);
-    m.judged_by.stored = {file, p.judged->stored.day_to_day.value, mode.stored.statistics};
+    if (!mode.model) check_comparable(*mode.stored, file, p, m.target);
+    m.judged_by.stored = {file, p.judged->stored.day_to_day.value, mode.stored->statistics};
 }
 
 // ===== [E] the servers of a gate =================================================================
@@ -37679,8 +38153,7 @@ inline void note_end(const plan& p, live_target& target, repeat_data& d) {
     if (!p.judged->recovery) return;
     for (side_task_seen& t : d.side_tasks)
         if (!t.steps.empty())
-            t.recovery_s =
-                the_faults().recovery_of(d, t.steps[0].from_ns, *p.judged->recovery);
+            t.recovery_s = recovery_of(d, t.steps[0].from_ns, *p.judged->recovery);
 }
 
 inline long long planned_here(const plan& p, std::size_t last) {
@@ -38220,6 +38693,7 @@ public:
         if (mode_.kind == run_kind::write_baseline)
             all_.found.by_client = error_of_baseline(all_.seen, all_.judged_by);
         meter_.end();
+        all_.accelerators = accelerators_of(host_.candidate);
         all_.seen.known.reset();  // threads may share a result
         return std::move(all_);
     }
@@ -38469,8 +38943,10 @@ protected:
         for (const slo& s : scenario_.slos)  // exceptions that ended block again
             if (std::string end = end_text(s, today); !end.empty()) ends_.push_back(end);
         scenario_.slos = on_day(scenario_.slos, today);
-        if (const std::string rehearse = environment("LLMBENCH_REHEARSE"); !means_off(rehearse))
-            the_rehearsals().check_rehearsal(rehearse);
+        if (const std::string rehearse = environment("LLMBENCH_REHEARSE"); !means_off(rehearse)) {
+            the_rehearsals();  // refuses where there is none
+            check_stays(rehearse);
+        }
         credentials told;
         told.keep_secrets_of(whole_environment());
         add_secrets_of(told.secrets, scenario_);
@@ -38632,8 +39108,9 @@ private:
         if (appends && mode.kind == run_kind::judge) mode.kind = run_kind::append;
         mode.model = model_;
         if (p.judged->has_stored_baseline && mode.kind != run_kind::write_baseline)
-            mode.stored =
-                model_ ? model_->stored_baseline(scenario_, who_, asked_, use_) : stored_gate_of(p);
+            mode.stored = std::make_shared<const stored_gate>(
+                model_ ? model_->stored_baseline(scenario_, who_, asked_, use_)
+                       : stored_gate_of(p));
         const bool all_repeats = !mode.judges() && mode.kind != run_kind::send_shard && !searches();
         p = with_judging(std::move(p), [&](planned_judging& j) {
             if (model_) j.on_fail = {};
@@ -38803,10 +39280,7 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
     for (auto* variant : {&g.seen.candidate, &g.seen.baseline})
         for (std::size_t i = 0; i < variant->size(); ++i)
             variant->change(i, [&](repeat_data& d) { note_lateness(d, twin_of(g.seen, d)); });
-    for (std::size_t i = 0; i < std::min(g.seen.candidate.size(), g.seen.baseline.size()); ++i)
-        if (has_hashes(g.seen.baseline[i]))
-            g.seen.candidate.change(
-                i, [&](repeat_data& d) { the_answers().mark_same(d, g.seen.baseline[i]); });
+    hold_together(g.seen.candidate, g.seen.baseline);
     if (number < reported.offsets.size())
         refuse({printed("%s has %zu whole lines, the result beside it reports %zu", file.c_str(),
                         number, reported.offsets.size())});

@@ -156,30 +156,8 @@ inline parting parting_of(std::string_view a, std::string_view b) {
             a.empty() ? 0 : static_cast<double>(byte) / static_cast<double>(a.size()), byte};
 }
 
-/// Calls `f(candidate's record, baseline's)` for each request that both variants of a pair sent.
-template <class Records, class F>
-void for_each_pair(Records& mine, const vector<record>& theirs, F&& f) {
-    std::size_t i = 0;
-    for (auto& r : mine) {
-        const auto at = place_of(r.id.c_str());
-        while (i < theirs.size() && place_of(theirs[i].id.c_str()) < at) ++i;
-        if (at && i < theirs.size() && place_of(theirs[i].id.c_str()) == at) f(r, theirs[i]);
-    }
-}
-
-/// Marks the candidate's answers that equal the baseline's. An answer that failed in either variant
-/// differs; a cancelled request is not compared.
-inline void mark_same_answers(repeat_data& mine, const repeat_data& theirs) {
-    vector<bool> compared(256);
-    for (const repeat_data* d : {static_cast<const repeat_data*>(&mine), &theirs})
-        for (const record& r : d->records)
-            if (r.answer_hash != 0) compared[r.part] = true;
-    for_each_pair(mine.records, theirs.records, [&](record& a, const record& b) {
-        if (!compared[a.part] || has_left(a) || has_left(b)) return;
-        a.same = a.answer_hash != 0 && a.answer_hash == b.answer_hash;
-    });
-}
-/// The same with differences. `masked` makes an excerpt fit to be shown.
+/// Marks answers that are the same, and keeps where others part. `masked` makes an excerpt fit to be
+/// shown.
 template <class Masked>
 void compare_answers(repeat_data& mine, const repeat_data& theirs,
                      const vector<kept_text>& said, const vector<kept_text>& expected,
@@ -807,15 +785,14 @@ inline void read_questions_of_files(const box& said, const scenario& s, std::uin
 inline void show_answers(const measurements& e, answers_shown show, gate_report& g) {
     g.answers = shown_answers_of(g.what, e.candidate, g.verdicts, show);
 }
-inline void add_answers(const gate_report& g, std::string& html) {
-    if (!g.answers.empty()) html += answers_html(g.answers);
+inline void add_answers(const gate_report& g, report_parts& into) {
+    if (!g.answers.empty()) into.results += answers_html(g.answers);
 }
 inline constinit const extension questions_answered{.name = "answers",
                                                     .read = read_questions_of_files,
-                                                    .mark_same = mark_same_answers,
                                                     .compare_answers = compare_answers,
                                                     .add_to_report = show_answers,
-                                                    .add_results = add_answers};
+                                                    .show = add_answers};
 
 /// Before static objects of other files, which may be gates.
 [[gnu::constructor(101)]] static void add_questions() { add(questions_answered); }

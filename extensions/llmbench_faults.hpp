@@ -71,48 +71,11 @@ struct include_llmbench_faults_hpp {
 #include <string_view>
 #include <utility>  // move
 
-// ===== [E] the time until a load is answered as before a fault ===================================
+// ===== [E] side tasks in reports =================================================================
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
-
-inline constexpr double recovered_for_s = 5;
-/// Seconds from an event until requests of 5 s, as many as before, meet the objective on ttft: the
-/// first one does, and of all at least its fraction. Infinite without such 5 s before the end. An
-/// open loop always sends as many.
-inline double recovery_of(const repeat_data& d, long long event_ns, const recovery_parameters& t) {
-    const auto span_ns = static_cast<long long>(recovered_for_s * 1e9);
-    constexpr double as_many = 0.8;  // for a closed loop
-    vector<long long> at;
-    vector<std::size_t> bad = {0};  // before each request
-    double before = 0;
-    for (const record& r : d.records) {
-        if (!is_measured(r) || has_left(r)) continue;
-        before += r.scheduled_ns < event_ns && r.scheduled_ns >= event_ns - span_ns;
-        if (r.scheduled_ns < event_ns) continue;
-        const bool kept = r.status == request_status::ok &&
-                          static_cast<double>(r.first_token_ns - r.scheduled_ns) <= t.ttft_s * 1e9;
-        at.push_back(r.scheduled_ns);
-        bad.push_back(bad.back() + !kept);
-    }
-    const long long whole_ns = event_ns - d.window.from_ns();
-    if (whole_ns > 0 && whole_ns < span_ns)
-        before *= static_cast<double>(span_ns) / static_cast<double>(whole_ns);
-    for (std::size_t i = 0, end = 0; i < at.size(); ++i) {
-        const long long from_ns = i == 0 ? event_ns : at[i];
-        if (from_ns + span_ns > d.window.to_ns()) break;
-        while (end < at.size() && at[end] < from_ns + span_ns) ++end;
-        const auto all = static_cast<double>(end - i);
-        const auto missed = static_cast<double>(bad[end] - bad[i]);
-        if (bad[i + 1] == bad[i] && missed <= (1 - t.quantile) * all + 1e-9 &&
-            (t.is_open_loop || all >= as_many * before))
-            return static_cast<double>(from_ns - event_ns) * 1e-9;
-    }
-    return infinity;
-}
-
-// ===== [E] side tasks and profiles in reports ====================================================
 
 /// One task over all repeats.
 struct task_figures {
@@ -132,18 +95,18 @@ struct task_figures {
         if (!s.failed.empty() && failed++ == 0) example = s.what + " " + s.failed;
     }
 };
-inline vector<task_figures> task_figures_of(const vector<const repeat_facts*>& variant) {
+inline vector<task_figures> task_figures_of(const vector<repeat_figures>& variant) {
     vector<task_figures> all;
-    for (const repeat_facts* const d : variant)
-        for (std::size_t i = 0; i < d->side_tasks.size(); ++i) {
-            if (all.size() <= i) all.push_back({.name = d->side_tasks[i].name});
+    for (const repeat_figures& d : variant)
+        for (std::size_t i = 0; i < d.side_tasks.size(); ++i) {
+            if (all.size() <= i) all.push_back({.name = d.side_tasks[i].name});
             ++all[i].repeats;
-            if (const double s = d->side_tasks[i].recovery_s; !std::isnan(s))
+            if (const double s = d.side_tasks[i].recovery_s; !std::isnan(s))
                 fill(all[i].recovered, "{,}{after}",
                      {{"after", std::isinf(s) ? "never"
                                 : s == 0      ? "nothing (none was disturbed)"
                                               : time_text(s)}});
-            for (const side_step& s : d->side_tasks[i].steps) all[i].add(s);
+            for (const side_step& s : d.side_tasks[i].steps) all[i].add(s);
         }
     return all;
 }
@@ -180,66 +143,14 @@ inline std::string side_tasks_html(const gate_report& g) {
                   fold::closed,
                   page_table(filled("Side tasks of {name}", {{"name", g.what.name}}), t));
 }
-
-/// A request to the server's profiler, by HTTP or by a command.
-struct profile_step {
-    std::string asked{};  // "POST /start_profile", or the command; "" if not sent
-    std::string came{};   // "answered HTTP 200", "exited with status 0", or why neither
-    std::string said{};   // the answer, or the last line that the command wrote
-    bool heard = false;   // it was answered, or the command ended
-    bool done = false;    // and that with success
-};
-/// The texts of servers and commands in it are printable, and without secrets.
-struct taken_profile final : profile_report {
-    bool wanted = false;
-    std::string none{};  // why there is none, "" if there is one
-    bool goes_on = false;  // started, and not known to have ended
-    profile_step start{}, stop{};
-    double load_s = 0;  // under load; `requests` were sent or cut off
-    std::size_t requests = 0;
-    std::string files{};  // its place, if that is known
-
-    std::string text() const override;
-    void fields(field_visitor& v) override;
-};
-
-inline std::string step_text(const profile_step& s) {
-    return filled("{asked} {came}[: {said}]",
-                  {{"asked", s.asked}, {"came", s.came}, {"said", s.said}});
+inline void show_tasks(const gate_report& g, report_parts& into) {
+    for (const bool is_baseline : {false, true}) {
+        const variant_figures& of = is_baseline ? g.figures.baseline : g.figures.candidate;
+        for (const task_figures& t : task_figures_of(of.repeats))
+            into.tasks[is_baseline].push_back(task_figures_text(t));
+    }
+    into.details += side_tasks_html(g);
 }
-/// Returns one sentence, "" if no profile was wanted.
-inline std::string profile_text(const taken_profile& t) {
-    if (!t.wanted) return {};
-    if (!t.none.empty())
-        return filled("no profile: {why}{goes_on?; it may go on, and slows down whatever this "
-                      "server does next}",
-                      {{"why", t.none}, {"goes_on", t.goes_on}});
-    return filled("profile: {load:t} of the same load, {requests} requests; {start}; {stop}[; "
-                  "{files}]",
-                  {{"load", t.load_s}, {"requests", t.requests}, {"start", step_text(t.start)},
-                   {"stop", step_text(t.stop)}, {"files", t.files}});
-}
-inline std::string taken_profile::text() const { return profile_text(*this); }
-
-inline void fields_of(field_visitor& v, profile_step& s) {
-    v.text({"asked", "the request or the command; \"\": none was made"}, s.asked);
-    v.flag({"done"}, s.done);
-    v.text({"came", "the status, or why there is none"}, s.came);
-    v.text({"said", "the answer, or the last line of what the command wrote"}, s.said);
-}
-inline void fields_of(field_visitor& v, taken_profile& t) {
-    bool is_taken = t.none.empty();
-    v.flag({"taken"}, is_taken);
-    v.text({"why_not"}, t.none);
-    v.flag({"goes_on", "it was begun and could not be ended", at_times}, t.goes_on);
-    v.number({"load_s", "seconds of load, outside the measurement"}, t.load_s,
-             {0, longest_time_s, 0});
-    v.whole({"requests", "in them, cut off ones included; they are in no other file"}, t.requests);
-    v.text({"files", "where the profile is, as far as that is known"}, t.files);
-    v.object({"start", "", presence::always, "profile_step"}, t.start);
-    v.object({"stop", "", presence::always, "profile_step"}, t.stop);
-}
-inline void taken_profile::fields(field_visitor& v) { fields_of(v, *this); }
 
 // ===== [E] side tasks and profiles of a scenario =================================================
 
@@ -257,7 +168,7 @@ inline planned_task planned_task_of(const side_task& t, const std::string& given
             refuse({given, field, printed(" is %g s: it is 0, or from %g to 86400 s", s, least)});
         return s;
     };
-    planned_task p{.name = str(t.name), .may_fail = t.may_fail, .steps = {}};
+    planned_task p{.name = str(t.name), .may_fail = t.may_fail};
     p.every_s = seconds("every", t.every.seconds(), 0.01);
     p.excuses_s = seconds("excuses", t.excuses.seconds(), 0.01);
     p.first_s = t.first ? seconds("first", (*t.first).seconds(), 0) : p.every_s;
@@ -271,6 +182,7 @@ inline planned_task planned_task_of(const side_task& t, const std::string& given
         check_step(s, given);
         p.steps.push_back(s);
     }
+    p.text = task_text(p);
     return p;
 }
 inline vector<planned_task> planned_tasks_of(const scenario& s) {
@@ -472,7 +384,6 @@ inline taken_profile profile_under_load(profiler& by, double lasts_s, long long 
     constexpr double least_for_stop_s = 5;
     const auto left_s = [&] { return seconds_until(deadline_ns); };
     taken_profile t;
-    t.wanted = true;
     if (stop_asked.load()) t.none = "the run was interrupted";
     else if (left_s() < lasts_s + least_for_stop_s)
         t.none = "LLMBENCH_TIME_BUDGET leaves no time for " + time_text(lasts_s) +
@@ -689,32 +600,20 @@ inline std::unique_ptr<task_at_work> begun_task(const plan& p, std::size_t numbe
                                                 int gate) {
     return std::make_unique<task_under_load>(p, number, target, load, gate);
 }
-inline std::shared_ptr<profile_report> profile_of(const slot_host& of, slot again,
-                                                  vector<std::string>& notes) {
+inline std::shared_ptr<taken_profile> profile_of(const slot_host& of, slot again,
+                                                 vector<std::string>& notes) {
     return std::make_shared<taken_profile>(profile_of_failure(of, std::move(again), notes));
-}
-inline void make_profile(std::shared_ptr<profile_report>& empty) {
-    empty = std::make_shared<taken_profile>();
 }
 inline void end_profiles_of(const live_target& server, int gate, vector<std::string>& notes) {
     for (const std::string& note : end_profiles(server, gate)) notes.push_back(note);
 }
-inline void add_task_figures(const vector<const repeat_facts*>& repeats, variant_figures& into) {
-    for (const task_figures& t : task_figures_of(repeats))
-        into.side_tasks.push_back(task_figures_text(t));
-}
-inline void add_side_tasks(const gate_report& g, std::string& html) { html += side_tasks_html(g); }
 inline constinit const extension tasks_beside{.name = "faults",
                                               .add_to_plan = plan_recovery,
                                               .tasks_of = checked_tasks_of,
-                                              .task_text = task_text,
-                                              .recovery_of = recovery_of,
                                               .begun = begun_task,
                                               .profiled = profile_of,
-                                              .new_profile = make_profile,
                                               .note_server = end_profiles_of,
-                                              .add_figures = add_task_figures,
-                                              .add_details = add_side_tasks};
+                                              .show = show_tasks};
 extern constinit const bool include_llmbench_faults_hpp_where_LLMBENCH_MAIN_is = true;
 /// Before static objects of other files, which may be gates.
 [[gnu::constructor(101)]] static void add_tasks_beside() { add(tasks_beside); }

@@ -2288,8 +2288,6 @@ private:
 
 // ===== [E] gates judged by the history of main, and added to it ==================================
 
-inline constexpr double fingerprint_within_s = 2;
-
 /// Cores that this program may use: by its affinity and its control group's quota.
 inline int usable_cores() {
     const int cores = static_cast<int>(std::thread::hardware_concurrency());
@@ -2298,19 +2296,6 @@ inline int usable_cores() {
     if (!(in >> quota >> period) || !(quota > 0 && period > 0)) return cores;  // "max 100000"
     return std::min(cores, static_cast<int>(std::ceil(quota / period)));
 }
-/// The output of a command, "" if it fails or takes too long. Leaves no file.
-inline std::string said_by(const char* command, double within_s) try {
-    process p;
-    p.command = command;
-    const std::string log = report_directory() + "/machine.log";
-    server_process running(p, 0, log, {});
-    running.unlink_log();
-    comes_by([&] { return !running.how_it_ended().empty(); }, now_ns() + ns_of(within_s), 0.005);
-    return running.how_it_ended() == "exited with status 0" ? running.log_tail(65536) : "";
-} catch (const std::runtime_error&) {
-    return {};  // no resources for a process or its output
-}
-
 inline void ask_for_version(const live_target& of, fingerprint& f) {
     const load_target& to = of.load();
     const std::string api = to.api->name;
@@ -2321,7 +2306,7 @@ inline void ask_for_version(const live_target& of, fingerprint& f) {
                    : api.compare(0, 6, "ollama") == 0 ? "Ollama"
                    : api == "llama_cpp"            ? "llama.cpp"
                                                    : "";
-    const long long until_ns = now_ns() + ns_of(fingerprint_within_s);
+    const long long until_ns = now_ns() + ns_of(machine_within_s);
     for (const version_page& page : version_pages_of(f.server)) {
         const double left_s = static_cast<double>(until_ns - now_ns()) * 1e-9;
         if (left_s <= 0) return;
@@ -2342,10 +2327,10 @@ inline void ask_machine(const live_target& of, fingerprint& f) {
     f.accelerators = counted_names(cards.names);
     f.cards = hash_of_cards(cards.ids);
     if (!cards.drivers.empty()) f.driver = cards.drivers.front();
-    if (current_environment || (!of.is_process() && !is_this_host(of.load().url))) return;
+    if (!runs_here(of)) return;
     if (f.accelerators.empty())
         read_nvidia_smi(said_by("nvidia-smi --query-gpu=name,uuid,driver_version,memory.total,"
-                                "power.limit --format=csv,noheader", fingerprint_within_s), f);
+                                "power.limit --format=csv,noheader", machine_within_s), f);
     f.cpu = printable(name_of_the_processor(), 60);
     f.cores = std::to_string(usable_cores());
     utsname u{};

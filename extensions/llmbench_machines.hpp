@@ -151,13 +151,10 @@ inline std::string programs_text(const vector<rank_part>& of_all_repeats) {
                    {"may_differ", hosts.size() > 1 && unsynchronised > 0},
                    {"unsynchronised", unsynchronised}});
 }
-inline void note_programs(const gate_report& g, vector<std::string>& notes) {
-    const std::string note = programs_text(g.figures.candidate.ranks);
-    if (!note.empty()) notes.push_back(note);
-}
-inline void add_programs(const gate_report& g, std::string& html) {
+inline void show_programs(const gate_report& g, report_parts& into) {
     const vector<rank_part> all = over_repeats(g.figures.candidate.ranks);
     if (all.size() < 2) return;
+    into.notes.push_back(programs_text(all));
     report_table t{{"rank", "machine", "requests", "failed", "began late by", "known to",
                     "sends late by p99", "busiest thread", "memory"}, 2};
     for (const rank_part& r : all)
@@ -165,8 +162,9 @@ inline void add_programs(const gate_report& g, std::string& html) {
                std::isnan(r.error_s) ? "?" : time_text(r.error_s), time_text(r.lateness_p99),
                filled("{cpu:.1f%} %", {{"cpu", r.cpu_utilization}}),
                memory_text(r.memory_bytes)});
-    html += folded("Programs that sent the load", plural(all.size(), "rank"), fold::closed,
-                   page_table(filled("Ranks of {name}", {{"name", g.what.name}}), t));
+    into.details +=
+        folded("Programs that sent the load", plural(all.size(), "rank"), fold::closed,
+               page_table(filled("Ranks of {name}", {{"name", g.what.name}}), t));
 }
 
 // ===== [E] measurements on another machine's clock ===============================================
@@ -1293,8 +1291,7 @@ inline void read_shard_settings(const variable_lookup& look_up, settings& into) 
 inline constinit const extension loads_shared{.name = "machines",
                                               .read_settings = read_shard_settings,
                                               .sharing = &sharing_with_others,
-                                              .note_gate = note_programs,
-                                              .add_details = add_programs};
+                                              .show = show_programs};
 /// Before static objects of other files, which may be gates.
 [[gnu::constructor(101)]] static void add_loads_shared() { add(loads_shared); }
 

@@ -142,7 +142,6 @@ has it without -fno-rtti; files with gates may go without"
 #include <ctime>  // gmtime_r
 #include <deque>
 #include <exception>
-#include <filesystem>  // where reports go
 #include <functional>  // what stands behind connections, what is to be done at a time, ...
 #include <initializer_list>
 #include <iostream>  // cerr
@@ -155,7 +154,6 @@ has it without -fno-rtti; files with gates may go without"
 #include <stdexcept>  // runtime_error, logic_error, invalid_argument
 #include <string>
 #include <string_view>
-#include <system_error>  // error_code
 #include <thread>
 #include <utility>  // exchange, move, pair, swap, forward
 
@@ -2970,19 +2968,6 @@ struct rehearsal_model {
     }
 };
 
-/// Refuses a file that the rehearsal's own reports would overwrite.
-inline void check_stays(const std::string& rehearse) {
-    const std::filesystem::path file = rehearse;
-    std::error_code none;
-    const auto folder = [&](const std::filesystem::path& p) {
-        return std::filesystem::weakly_canonical(std::filesystem::absolute(p, none), none);
-    };
-    if (std::filesystem::is_regular_file(file, none) &&
-        folder(file).parent_path() == folder(report_directory()))
-        refuse({"LLMBENCH_REHEARSE is ", printable(rehearse, 200), ", which the rehearsal's own "
-                "reports would be written over: name another LLMBENCH_REPORT_DIR"});
-}
-
 /// Throws for targets and objectives that a model cannot predict.
 inline void check_rehearsal(const scenario& what) {
     if (!what.beside.empty())
@@ -3092,7 +3077,6 @@ inline std::shared_ptr<const rehearsal> rehearsal_on_engine(const settings& aske
     return made;
 }
 inline constinit const extension rehearsals{.name = "simulated",
-                                            .check_rehearsal = check_stays,
                                             .rehearsal_of = rehearsal_on_engine};
 /// Before static objects of other files, which may be gates.
 [[gnu::constructor(101)]] static void add_rehearsals() { add(rehearsals); }

@@ -13,7 +13,9 @@
 #include "core/judging/rule.hpp"
 #include "core/measured/slices.hpp"
 #include "core/planning/planning.hpp"
+#include "core/reports/machine_facts.hpp"
 #include "core/stored/calibration.hpp"
+#include "effects/gates/accelerators.hpp"
 #include "effects/gates/slot.hpp"
 #include "effects/net/sockets.hpp"
 #include "effects/system/clock.hpp"
@@ -135,6 +137,7 @@ inline wake_ups measured_wake_ups() {
 
 struct machine_findings {
     environment_facts machine{};
+    vector<unequal_runs> unequal{};
     wake_ups wakes{};
     vector<own_error> errors{};
     /// The most streams that this client reads rightly, 0 if not even one.
@@ -158,8 +161,15 @@ inline long long right_streams(const vector<own_error>& errors) {
     }
     return most;
 }
+inline std::string unequal_text(const vector<unequal_runs>& all) {
+    if (all.empty()) return "";
+    std::string s = "\n  what makes runs on this machine unequal:\n";
+    for (const unequal_runs& u : all) s += "  - " + u.why + "\n      " + u.mend + "\n";
+    return s;
+}
 inline machine_findings examined_machine() {
     machine_findings f{.machine = environment_now(), .wakes = measured_wake_ups()};
+    f.unequal = what_makes_unequal(f.machine.machine, accelerators_here());
     const long long deadline_ns = deadline_of_doctor();
     const auto measure = [&](long long streams, long long threads) {
         if (stop_asked.load()) return;
@@ -373,7 +383,10 @@ inline std::string doctor_json(const machine_findings& m, const server_findings&
     j.key("machine").open('{').field("os", m.machine.os).field("cpu", m.machine.cpu);
     j.field("cores", m.machine.cores).field("wake_up_p50_s", m.wakes.p50_s);
     j.field("wake_up_p99_s", m.wakes.p99_s).field("streams", m.streams);
-    j.field("limited_by_server", m.is_by_server).key("errors").open('[');
+    j.field("limited_by_server", m.is_by_server).key("unequal").open('[');
+    for (const unequal_runs& u : m.unequal)
+        j.open('{').field("why", u.why).field("mend", u.mend).close();
+    j.close().key("errors").open('[');
     for (const own_error& e : m.errors) {
         j.open('{').field("streams", e.streams).field("threads", e.threads);
         j.field("stamps", e.has_stamps ? "kernel" : "read").field("failed", e.failed);
@@ -407,7 +420,8 @@ inline int doctor(const given_options& o) {
         "\n  the error of this client, against its own server on this machine:\n");
     const machine_findings m = examined_machine();
     say(printed("  a thread that sleeps wakes up late by p50 %s, p99 %s\n",
-                time_text(m.wakes.p50_s).c_str(), time_text(m.wakes.p99_s).c_str()));
+                time_text(m.wakes.p50_s).c_str(), time_text(m.wakes.p99_s).c_str()) +
+        unequal_text(m.unequal));
     server_findings f;
     if (o.has("--url") && !stop_asked.load()) {
         f = examined_server(o);

@@ -7,7 +7,7 @@
 #include "core/wire/series.hpp"
 
 #include <algorithm>  // find, min
-#include <cmath>  // isfinite
+#include <cmath>  // ceil, floor, isfinite
 #include <string>
 #include <string_view>
 
@@ -201,6 +201,37 @@ inline std::string accelerators_text(const vector<accelerator_facts>& all) {
         words += (words.empty() ? "" : ", ") + (n > 1 ? printed("%zu x ", n) : "") + one;
     }
     return words;
+}
+
+// ---- what to mend
+
+/// What makes runs of one machine unequal, and the command against it.
+struct unequal_runs {
+    std::string why{}, mend{};
+};
+inline vector<unequal_runs> what_makes_unequal(const machine_facts& m,
+                                               const vector<accelerator_facts>& cards) {
+    vector<unequal_runs> all;
+    if (!m.governor.empty() && m.governor != "performance")
+        all.push_back({"the governor is " + m.governor + ", so the clock follows the load",
+                       "sudo cpupower frequency-set -g performance"});
+    if (m.quota > 0 && m.quota != std::floor(m.quota))
+        all.push_back({printed("the quota is %.3g cores, so the last core stops within each period",
+                               m.quota),
+                       printed("docker run --cpuset-cpus 0-%.0f, or a limit of whole cores",
+                               std::ceil(m.quota) - 1)});
+    bool is_free = false;
+    for (const accelerator_facts& a : cards) {
+        if (!a.throttled.empty())
+            all.push_back({a.name + " is throttled: " + a.throttled,
+                           "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER shows the cause"});
+        is_free = is_free || (a.max_clock_mhz > 0 && !a.is_clock_fixed);
+    }
+    if (is_free)
+        all.push_back({"no clock of an accelerator is set, so it follows load and heat",
+                       "sudo nvidia-smi --lock-gpu-clocks=MHZ with a clock that it holds under "
+                       "load"});
+    return all;
 }
 
 }  // namespace detail

@@ -62,3 +62,22 @@ TEST_CASE("a machine of which little is known has few words") {
     CHECK(machine_words({"bench-7", 1.5, "powersave", "on", "madvise"}) ==
           "quota of 1.5 cores, governor powersave, SMT on, huge pages madvise");
 }
+TEST_CASE("what makes runs unequal is named with the command that mends it") {
+    const auto named = [](const machine_facts& m, const vector<accelerator_facts>& cards) {
+        std::string all;
+        for (const unequal_runs& u : what_makes_unequal(m, cards))
+            all += u.why + " -> " + u.mend + "\n";
+        return all;
+    };
+    CHECK(named({.quota = 2, .governor = "performance"}, {{.max_clock_mhz = 1, .is_clock_fixed = true}})
+          == "");
+    CHECK(named({.governor = "powersave"}, {}) ==
+          "the governor is powersave, so the clock follows the load -> "
+          "sudo cpupower frequency-set -g performance\n");
+    CHECK(named({.quota = 1.5}, {}) ==
+          "the quota is 1.5 cores, so the last core stops within each period -> "
+          "docker run --cpuset-cpus 0-1, or a limit of whole cores\n");
+    const std::string card = named({}, {{.name = "L4", .max_clock_mhz = 9, .throttled = "heat"}});
+    CHECK(card.find("L4 is throttled: heat -> nvidia-smi -q") != std::string::npos);
+    CHECK(card.find("sudo nvidia-smi --lock-gpu-clocks=MHZ") != std::string::npos);
+}
