@@ -63,12 +63,12 @@ one_version() {
     found=$(sed -nE '/^## /{s///p;q}' CHANGELOG.md
         sed -nE 's/.*"version-semver": "([^"]*)".*/\1/p' ci/packaging/vcpkg/vcpkg.json
         sed -nE 's/.*llmbench-([0-9.]+)-py3.*/\1/p; s/.*llmbench-([0-9.]+)rc([0-9]+)-py3.*/\1-rc.\2/p' README.md
-        sed -nE 's/.*\) Version ([^ ]*) .*/\1/p; s/^RELEASE=.*\/v([^ ]*) .*/\1/p' README.md
+        sed -nE 's/.*\) Version ([^ ]*) .*/\1/p; s/^ *RELEASE[=:].*\/v([^ ]*) .*/\1/p' README.md
         for file in "${banners[@]}"; do sed -nE '1s/^[^ ]* [a-z_]+ ([^:]*):.*/\1/p' "$file"; done
         sed -nE 's/^  "version": "([^"]*)".*/\1/p' tests/golden/{result,comparison}.json)
-    echo "the header is $version; CHANGELOG, vcpkg, README (three times), banners and golden files say:"
+    echo "the header is $version; CHANGELOG, vcpkg, README (five times), banners and golden files say:"
     echo "$found"
-    [[ $(sort -u <<< "$found") == "$version" ]] && (($(wc -l <<< "$found") == 7 + ${#banners[@]}))
+    [[ $(sort -u <<< "$found") == "$version" ]] && (($(wc -l <<< "$found") == 9 + ${#banners[@]}))
 }
 
 # A byte order mark, a tab or a stray byte would shift columns; bytes are counted, not characters.

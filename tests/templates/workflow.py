@@ -6,8 +6,7 @@ where there is one, each in a workspace and with a token of its own.
 WORKFLOW is a YAML file, or a page whose block of YAML names itself performance.yml. WORKSPACE is an
 empty folder, REPOSITORY a git repository with the commits HEAD and BASE of pull request 7, or of what
 was pushed to REF. Composite actions of the repository run as they stand; of the others, checkout is a
-clone, upload-artifact a copy to WORKSPACE/../artifacts, and cache keeps a path in the folder
-GITHUB_CACHE names, if all steps went well. Exits with 1 where the job fails.
+clone, and upload-artifact a copy to WORKSPACE/../artifacts. Exits with 1 where the job fails.
 
   EVENT          what started the workflow, schedule for one; else pull_request, or push with a REF
   SERVER_URL     where repositories are, https://github.test
@@ -19,7 +18,6 @@ WORKSPACE/../commands has the commands that the runner took out of what the step
 WORKSPACE/../annotations what it shows of them.
 """
 import glob
-import hashlib
 import os
 import re
 import shutil
@@ -123,14 +121,13 @@ class Job:
         self.tracking = f"github_{os.getpid()}_{name}"
         self.action_path = ""
         self.outputs = {}  # of steps that have an id
-        self.to_keep = []  # what the cache has not, by key
         self.printed = None
         self.env = {}
         self.env = {k: self.text(v, {}) for k, v in job.get("env", {}).items()}
         self.steps = job["steps"]
 
     def value(self, expression, inputs, status="success"):
-        """What stands between ${{ and }}: names, strings, functions of the status, hashFiles(...), !,
+        """What stands between ${{ and }}: names, strings, functions of the status, !,
         &&, || and ==."""
         known = {"github": self.github, "inputs": inputs, "runner": self.runner,
                  "matrix": self.matrix, "secrets": {"SERVER_KEY": ""}, "env": self.env,
@@ -138,8 +135,6 @@ class Job:
         cancelled = self.status == "cancelled"  # StepsRunner.cs: always() and cancelled() are true
         functions = {"always()": True, "cancelled()": cancelled,
                      "success()": status == "success" and not cancelled, "failure()": status == "failure"}
-        expression = re.sub(r"hashFiles\(([^)]*)\)", lambda m: repr(self.hash_of(
-            name.strip(" '") for name in m.group(1).split(","))), expression)
 
         def word(match):
             text = match.group(0)
@@ -159,18 +154,6 @@ class Job:
             expression = re.sub(rf"('[^']*')|{re.escape(sign)}(?!=)",
                                 lambda m, name=name: m.group(1) or name, expression)
         return eval(re.sub(r"'[^']*'|[a-z_][\w.-]*(\(\))?", word, expression.strip()))
-
-    def hash_of(self, names):
-        """Of the files together; there must be one for each name, or a key would never change."""
-        digest = hashlib.sha256()
-        for name in names:
-            files = sorted(glob.glob(os.path.join(self.workspace, name)))
-            if not files:
-                raise FileNotFoundError(name)
-            for file in files:
-                with open(file, "rb") as f:
-                    digest.update(f.read())
-        return digest.hexdigest()
 
     def text(self, template, inputs):
         return re.sub(r"\$\{\{(.*?)\}\}",
@@ -279,9 +262,6 @@ class Job:
 
     def end(self):
         """What a job leaves running is killed."""
-        for kept, path in [(k, p) for p, k in self.to_keep]:
-            if self.status == "success":
-                shutil.copy2(path, kept)
         for environ in glob.glob("/proc/[0-9]*/environ"):
             try:
                 with open(environ, "rb") as f:
@@ -293,13 +273,6 @@ class Job:
                     os.kill(pid, signal.SIGKILL)
             except OSError:
                 pass
-
-    def cache(self, path, key):
-        kept = os.path.join(os.environ["GITHUB_CACHE"], key)
-        if os.path.exists(kept):
-            shutil.copy2(kept, os.path.join(self.workspace, path))
-        else:
-            self.to_keep.append((os.path.join(self.workspace, path), kept))
 
     def action(self, name, given, env):
         if name.startswith("./"):
@@ -326,9 +299,6 @@ class Job:
             if given.get("persist-credentials", "true").lower() != "false":  # git-auth-helper.ts
                 subprocess.run(["git", "-C", path, "config", f"http.{self.url}/.extraheader",
                                 "AUTHORIZATION: basic eC1hY2Nlc3MtdG9rZW46bm90LW91cnM="], check=True)
-            return True
-        if name.startswith("actions/cache@"):
-            self.cache(given["path"], given["key"])
             return True
         artifact = os.path.join(self.beside, "artifacts", given["name"])
         if name.startswith("actions/download-artifact@"):
