@@ -12,6 +12,10 @@
 #include "support/server_pages.hpp"
 #include "support/texts.hpp"
 
+#include <set>
+#include <sstream>
+#include <string>
+
 using namespace llmbench;
 using namespace llmbench::detail;
 using namespace sample_gates;
@@ -93,6 +97,25 @@ test_gates many_gates() {
     return gates;
 }
 
+/// Of each method the numbers of one objective: those of the others are as many, under the same names.
+std::string with_inputs_once(const std::string& json) {
+    std::istringstream lines(json);
+    std::set<std::string> shown;
+    std::string out, method, end;
+    for (std::string line; std::getline(lines, line);) {
+        const bool is_left_out = !end.empty();
+        if (line == end) end.clear();
+        if (is_left_out) continue;
+        if (line.find("\"method\": ") != std::string::npos) method = line;
+        if (const std::size_t at = line.find("\"inputs\": {"); at != std::string::npos && !shown.insert(method).second) {
+            end = line.substr(0, at) + "},";
+            line += "},";
+        }
+        out += line + "\n";
+    }
+    return out;
+}
+
 progress_facts middle_of_a_gate() {
     progress_facts f;
     f.stage = "repeat 2 of 2-5";
@@ -127,8 +150,8 @@ TEST_CASE("what reports look like") {
     // A gate of each kind: what the others have is the same fields with other values.
     const test_gates kinds = {gates[1], gates[4], gates[5]};
     golden::check("metrics.txt", golden::rounded(open_metrics({gates[1], gates[2], gates[4], gates[5]})));
-    golden::check("result.json",
-                  golden::rounded(result_json(kinds, quiet_machine(), {{0, 10, 30}, "00ff"}, 1)));
+    golden::check("result.json", with_inputs_once(golden::rounded(
+                                     result_json(kinds, quiet_machine(), {{0, 10, 30}, "00ff"}, 1))));
 }
 
 TEST_CASE("Jenkins finds no dot in a class at which it would split a gate's name") {
