@@ -504,7 +504,7 @@ calibration() {
 
 # ---- a history: what is added, what is not, and what stays as it was
 histories() {
-    local runs=$work/runs added
+    local runs=$work/runs
     added() { [[ $(cat "$runs"/*/*/*.jsonl 2> /dev/null | wc -l) == "$1" ]]; }
     with() { cases "$1" "$2" LLMBENCH_HISTORY=append LLMBENCH_HISTORY_DIR="$runs" "${@:3}"; }
     rm -rf "$runs"
