@@ -47,7 +47,7 @@ inline constexpr int most_of_design = 32;  // repeats or pairs: more would not b
 inline constexpr std::size_t runs_of_main = 30;
 
 inline std::string minutes_text(double s) {
-    return s < 60 ? printed("%.0f s", s) : printed("%.3g min", s / 60);
+    return s < 60 ? printed("%.3g s", s) : printed("%.3g min", s / 60);
 }
 inline int how_many(double budget_s, double each_s) {
     if (!(each_s > 0)) return 0;

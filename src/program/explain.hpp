@@ -190,14 +190,19 @@ inline design_costs costs_of(const given_options& o) {
         if (o.has(of_it)) refuse({of_it, " is of --budget: name the time, as --budget 10min"});
     return c;
 }
-inline void add_designs(const given_options& o, const gate_in_file& g, design_costs c,
-                        explained_gate& into) {
+/// A calibration's text; "": none. Refuses a file that is none, before anything is rehearsed.
+inline std::string calibration_text(const given_options& o) {
+    if (!o.has("--calibration")) return {};
+    const std::string file = o["--calibration"], text = file_content(file, "--calibration");
+    read_calibration(text, file, "");
+    return text;
+}
+inline void add_designs(const given_options& o, const std::string& calibration,
+                        const gate_in_file& g, design_costs c, explained_gate& into) {
+    if (g.what.arrivals.data().is_searched) return;
     gate_calibration known;
-    if (o.has("--calibration")) {
-        const std::string file = o["--calibration"];
-        known = read_calibration(file_content(file, "--calibration"), file, g.name);
-        if (!known.why_none.empty()) into.not_modelled.push_back(known.why_none);
-    }
+    if (!calibration.empty()) known = read_calibration(calibration, o["--calibration"], g.name);
+    if (!known.why_none.empty()) into.not_modelled.push_back(known.why_none);
     c.repeat_s = into.repeat_s;
     into.designs = designs_of(g.what, c, known);
 }
@@ -207,6 +212,7 @@ inline int explain_gates(const given_options& o) {
         refuse({"one file of gates is needed, as `llmbench explain gates.toml`"});
     const std::string like = o.has("--like") ? o["--like"] : "1";
     const design_costs costs = costs_of(o);
+    const std::string calibration = calibration_text(o);
     vector<explained_gate> all;
     gate_outcome worst = gate_outcome::passed;
     const char* path = "";
@@ -226,7 +232,8 @@ inline int explain_gates(const given_options& o) {
                 if (of.outcome != gate_outcome::skipped) worst = worse_of(worst, of.outcome);
                 if (!of.rehearsal.model.empty()) model = of.rehearsal.model;
                 all.push_back(explained(*g, of, std::move(left_out)));
-                if (costs.budget_s > 0 && of.refusal.empty()) add_designs(o, *g, costs, all.back());
+                if (costs.budget_s > 0 && of.refusal.empty())
+                    add_designs(o, calibration, *g, costs, all.back());
             });
         }
         exit_code();

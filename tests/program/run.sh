@@ -220,6 +220,8 @@ END
     says '--budget is "0s": it must be a time above 0, such as 10min'
     ends 2 explain gates.toml --calibration calibration.json
     says "--calibration is of --budget"
+    ends 2 explain gates.toml --budget 10min --calibration gates.toml
+    says "gates.toml is not a calibration"
     sed -n '/^  gates.toml: |/,/^---/s/^    //p' "$tests/../ci/promotion/argo-rollouts.yaml" > canary.toml
     ends 0 explain canary.toml
     says "mean(tpot) <= 1.1 * baseline"
