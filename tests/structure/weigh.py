@@ -18,11 +18,11 @@ from pathlib import Path
 # A row that fell is written down at once, so that nothing takes its place. One that has to grow says why in its commit.
 WEIGHTS = {
     "reach of effects/load/connection.hpp": 9687,
-    "reach of effects/targets/live_target.hpp": 14305,
-    "lines in functions of two modes or more": 4916,
+    "reach of effects/targets/live_target.hpp": 14458,
+    "lines in functions of two modes or more": 4970,
     "lines in functions of four modes or more": 778,
-    "lines that name a hook": 115,
-    "parts that name a hook": 32,
+    "lines that name a hook": 120,
+    "parts that name a hook": 34,
 }
 MODES = {
     "live baseline": r"\bpaired|\bpairs?\b|in_pairs|baseline(?!_file)|variant",

@@ -20,6 +20,7 @@
 #include "llmbench_machines.hpp"
 #include "llmbench_simulated.hpp"
 #include "llmbench_websocket.hpp"
+#include "llmbench_work.hpp"
 using namespace llmbench;
 using namespace std;
 using namespace std::chrono;
@@ -294,6 +295,18 @@ TEST_CASE("slos") {
     (void)ttft;
     (void)limits;
     (void)endpoint;  // user's own names
+}
+TEST_CASE("counts of work") {
+    gate({.workload = conversations{.turns = fixed(3)},
+          .arrivals = closed_loop(4),
+          .requests = 24,
+          .slos = {cached_tokens == expected, cached_tokens >= 0.98 * expected,
+                   prefilled_tokens <= 2'200, generated_tokens <= 1.05 * baseline,
+                   server_requests == 24, preemptions == 0, engine_steps <= 900,
+                   drafted_tokens >= 1, accepted_tokens >= 1, advisory(counted("x_total") == 0)},
+          .prepare = {post("/reset_prefix_cache")}});
+    const slo_list more = {cached_tokens >= 98_pct * expected, prefilled_tokens == baseline};
+    CHECK(more.size() == 2);
 }
 TEST_CASE("searches, comparisons and shards") {
     gate({.arrivals = constant(up_to(64_rps)), .slos = {p90(ttft) <= 500_ms, capacity >= 2.5_rps}});

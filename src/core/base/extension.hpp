@@ -104,11 +104,6 @@ struct extension {
                             const std::function<std::string(std::string)>& masked) = nullptr;
 
     // ---- counts of work
-    /// The scenario of a gate with objectives on work, with its own defaults. Throws if such an
-    /// objective cannot be had of it.
-    scenario (*as_counted)(const scenario& s) = nullptr;
-    /// Throws if one of them cannot be had of the plan.
-    void (*check_work)(const plan& p) = nullptr;
     /// Throws if a server that is up does not tell what objectives need.
     void (*check_counters)(const live_target& on, const plan& p) = nullptr;
     /// Sets what the requests of a load should have cost.

@@ -109,9 +109,6 @@ inline void check_baseline(const scenario& s) {
                         "server do differ, and it runs from above 0 to 50 %%", day_sd * 100)});
 }
 
-inline bool counts_work(const slo_list& slos) {
-    return any_of(slos, [](const slo& x) { return is_of_work(x.statistic.metric); });
-}
 inline bool has_values(const slo_list& slos) {
     return any_of(slos, [](const slo& x) { return is_judged_by_spread(x.statistic.metric); });
 }
@@ -137,7 +134,7 @@ inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
     repeat_counts n{is_paired ? first_pair_analysis : first_analysis,
                     is_paired ? last_pair_analysis : last_analysis};
     if (goes_by_slices(s)) n = {1, 1};
-    if (counts_work(s.slos)) return {static_cast<int>(asked), static_cast<int>(asked)};
+    if (any_of(s.slos, [](const slo& x) { return is_of_work(x.statistic.metric); })) n.first = 1;
     // One long run shows a drift; more runs are only for cases that it leaves open.
     const auto drifts = [](const slo& x) { return is_drift(x.statistic.metric); };
     if (s.slos.size() > 0 && !is_paired && all_of(s.slos, drifts)) n.first = 1;
@@ -250,7 +247,6 @@ inline measured_load planned_load_of(const scenario& s, const arrival_data& a, s
             .slos = {s.slos.begin(), s.slos.end()}};
 }
 inline void check_objectives(const plan& p) {
-    if (p.sent->counts_work) the_work().check_work(p);
     const slo_context context(p);
     for (const auto* objectives : {&p.judged->slos, &p.judged->search.objectives_held})
         for (const slo& x : *objectives) check_slo(x, context);
@@ -263,9 +259,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
                     scenario_use use = scenario_use::measure,
                     const api_traits& api = apis[0], const load_shard& part = {}) {
     const auto read = std::make_shared<const workload_files>(std::move(files));
-    const bool is_of_counts = counts_work(asked.slos);
-    const scenario s = is_of_counts ? the_work().as_counted(completed(asked, *read, api))
-                                    : completed(asked, *read, api);
+    const scenario s = completed(asked, *read, api);
     const arrival_data arrivals = planned_arrivals(s.arrivals.data(), read->trace);
     check_extent(s, arrivals, read->trace);
     check_counts(s);
@@ -290,8 +284,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
          .plays_out =
              any_of(s.slos, [](const slo& x) { return is_of_sessions(x.statistic.metric); }),
          .client = s.client,
-         .compares_answers = compares_answers,
-         .counts_work = is_of_counts},
+         .compares_answers = compares_answers},
         planned_otherwise(s, arrivals, read, api, default_seed, tasks)};
     check_young_sessions(sent);
     if (api.generates && !sent.common.stream &&

@@ -12,8 +12,7 @@ inline namespace v1 {
 namespace detail {
 
 inline constinit const extension work_counted{.name = "work",
-                                              .as_counted = as_counted,
-                                              .check_work = check_work,
+                                              .add_to_plan = add_counts_to_plan,
                                               .check_counters = check_counters,
                                               .foresee = foresee,
                                               .judge_work = judge_work};
