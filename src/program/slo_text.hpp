@@ -11,11 +11,14 @@
 #include "core/metric/table.hpp"
 #include "effects/system/settings.hpp"
 #include "extensions/capacity/api.hpp"
+#include "extensions/work/core/objective.hpp"
 #include "program/other_words.hpp"
 
 #include <algorithm>  // max
 #include <cmath>  // floor
 #include <cstddef>  // size_t
+#include <iterator>  // size
+#include <optional>
 #include <stdexcept>  // invalid_argument
 #include <string>
 #include <string_view>
@@ -101,11 +104,43 @@ private:
         return s.until(std::string(date));
     }
     slo objective() {
+        if (const std::optional<slo> of_work = objective_on_work()) return *of_work;
         slo s;
         s.statistic = selected();
         s.at_most = side(facts_of(drifting(s.statistic).metric).side);
         limit(s);
         return s;
+    }
+    /// "cached_tokens == expected", "counted("name{label="value"}") == 0". Of the metric of that
+    /// name preemptions has other sides.
+    std::optional<slo> objective_on_work() {
+        const std::string_view before = rest_;
+        work_terms t{.what = std::string(word())};
+        const bool is_series = take("counted(\"");
+        if (!is_series && work_named(t.what) == std::size(work_names)) return {};
+        if (is_series)
+            t.what = "counted(\"" + up_to("\")", "the end of a name, \"\\\")\",") + "\")";
+        else
+            take(t.what);
+        if (t.what == "preemptions" && !rest_at("==")) {
+            rest_ = before;
+            return {};
+        }
+        t.side = take("<=") ? work_side::at_most : take(">=") ? work_side::at_least
+                                                              : work_side::equal;
+        if (t.side == work_side::equal && !take("==")) refuse("\"==\", \"<=\" or \">=\"");
+        if (count_of_work_from(t)) return slo_of(t);
+        t.number = number();
+        if (!take("*")) return slo_of(t);
+        t.factor = t.number;
+        if (!count_of_work_from(t)) refuse("\"expected\" or \"baseline\"");
+        return slo_of(t);
+    }
+    bool count_of_work_from(work_terms& t) {
+        if (take("expected")) t.from = work_limit::source::model;
+        else if (take("baseline")) t.from = work_limit::source::baseline;
+        else return false;
+        return true;
     }
     bool side(bound_side allowed) {
         const bool at_most = rest_at("<="), at_least = rest_at(">=");
@@ -289,7 +324,8 @@ private:
         std::string names, nearest;
         std::size_t least = std::max<std::size_t>(2, name.size() / 4 + 1);
         for (const metric_id m : all_metrics()) {
-            if (m == metric_id::drift || m == metric_id::ratio || m == metric_id::server_metric)
+            if (m == metric_id::drift || m == metric_id::ratio || m == metric_id::work ||
+                m == metric_id::server_metric)
                 continue;
             if (name == metric_name(m) && m != metric_id::goodput) {
                 rest_.remove_prefix(name.size());

@@ -3,6 +3,7 @@
 #include "program/slo_text.hpp"
 #include "extensions/capacity/api.hpp"
 #include "extensions/answers/api.hpp"
+#include "extensions/work/core/words.hpp"
 
 #include <cstddef>
 #include <stdexcept>
@@ -57,6 +58,10 @@ TEST_CASE("every SLO that can be written is read from its text") {
         max(running_requests) <= 9.5, max(kv_cache_usage) <= 95_pct, preemptions <= 0,
         prefix_cache_hits >= 60_pct, acceptance_length >= 2.2, energy_per_token <= 0.6_J,
         cost_per_million_tokens <= 0.4_usd, cost_per_million_tokens <= 1.05 * baseline,
+        cached_tokens == expected, cached_tokens >= 0.98 * expected, prefilled_tokens <= 2'200,
+        generated_tokens <= baseline, server_requests == 1.05 * baseline, engine_steps <= 12,
+        drafted_tokens >= 1, accepted_tokens == expected, preemptions == 0,
+        llmbench::counted("x:y_total{m=\"a <= b\"}") == 0, advisory(cached_tokens == 3),
         capacity >= 12_rps, capacity >= 32_users,
         max(server_metric("vllm:num_requests_waiting{model_name=\"m\"}")) <= 8,
         mean(server_metric("up")) >= -1.5, p90(queued_requests) <= 8, p50(running_requests) >= 2,
@@ -193,4 +198,20 @@ TEST_CASE("what cannot be read says where, and what is expected there") {
     const std::string deep = "goodput(" + std::string(2000, '(');
     CHECK(refusal(deep).find("at most 50 brackets") != std::string::npos);
     CHECK(refusal(std::string(5000, 'p')).find("up to 4000 characters") != std::string::npos);
+}
+
+TEST_CASE("an objective on work that cannot be read says where") {
+    CHECK(refusal("cached_tokens = expected") ==
+          "the SLO \"cached_tokens = expected\" cannot be read from character 15 on (\"= "
+          "expected\"): \"==\", \"<=\" or \">=\" is expected there");
+    CHECK(refusal("cached_tokens == 0.98 * ttft").find("\"expected\" or \"baseline\"") !=
+          std::string::npos);
+    CHECK(refusal("cached_tokens == many").find("a number is expected there") !=
+          std::string::npos);
+    CHECK(refusal("counted(\"x == 0").find("the end of a name") != std::string::npos);
+    CHECK(refusal("preemptions == 0").empty());
+    CHECK(refusal("preemptions <= 0").empty());
+    CHECK(refusal("ttft == 300 ms") != "");
+    CHECK(refusal("p90(ttft) == 300 ms") != "");
+    CHECK(refusal("work <= 3") != "");
 }
