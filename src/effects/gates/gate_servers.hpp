@@ -99,7 +99,11 @@ public:
         check_two_servers(asked);
         plan p = without_long_sessions(
             asked, [&](const std::string& model) { return room_of(asked, model); });
-        each([&](live_target& t) { learn_of(t, *p.sent, left_s()); });
+        each([&](live_target& t) {
+            learn_of(t, *p.sent, left_s());
+            // What was asked is in its cache: it rests, or starts anew, before the first repeat.
+            if (p.sent->counts_work) t.note_load();
+        });
         if (p.sent->otherwise) check_other_requests(p, candidate_.load());
         check_objectives(p);
         return p;
