@@ -13,9 +13,11 @@
 #include "extensions/sessions.hpp"   // llmbench convert
 #include "extensions/simulated.hpp"  // llmbench serve, LLMBENCH_REHEARSE
 #include "extensions/websocket.hpp"  // --websocket
+#include "extensions/work.hpp"       // llmbench count, cached_tokens == expected
 
 #include "program/arguments.hpp"
 #include "program/convert.hpp"
+#include "program/count.hpp"
 #include "program/doctor.hpp"
 #include "program/explain.hpp"
 #include "program/flags.hpp"
@@ -55,7 +57,7 @@ int llmbench_main(int argc, char** argv) {
     const verb verbs[] = {run_verb(),     explain_verb(), judge_or_compare_verb(),
                           show_verb(),    merge_verb(),   history_verb(),
                           convert_verb(), serve_verb(),   doctor_verb(),
-                          flags_verb()};
+                          count_verb(),   flags_verb()};
     given_options given;
     vector<std::string> names;
     for (const verb& v : verbs) {

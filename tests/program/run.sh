@@ -820,7 +820,42 @@ conversions() {
     lines 1
 }
 
-all_parts=(help refusals gates five_gates refused_by_both files_of_pages waivers sweeps same_requests run_again files_of_others own_runs nothing_is_lost no_gate_is_left_out conversions)
+# ---- what a load costs, and the gate that is written for it
+counts() {
+    local at=$(python3 "$tests/support/free_ports.py" 1) engine
+    "$llmbench" serve --slots 8 --decode-step 1ms --block-size 32 --port "$at" > engine.log 2>&1 &
+    engine=$!
+    wait_for_port "$at"
+    ends 0 count --url "http://127.0.0.1:$at"
+    says "24 requests (8 conversations of 3 turns, 4 users), sent twice, POST /reset_prefix_cache before each"
+    says_like '^  server_requests +24 +24 +24 +equal, as expected$'
+    says_like '^  prefilled_tokens +[0-9]+ +[0-9]+ +[0-9]+ +equal, as expected$'
+    says_like '^  cached_tokens +[1-9][0-9]+ +[0-9]+ +[0-9]+ +equal, as expected$'
+    says_like '^  generated_tokens +768 +768 +768 +equal, as expected$'
+    says '.prepare = {post("/reset_prefix_cache")}' '"cached_tokens == expected"'
+    if [[ -e llmbench-report ]]; then wrong "it left a report"; else ok; fi
+    sed -n '/^\["the work of 24 requests"\]/,$p' "$log" > counted.toml
+    ends 0 run --config counted.toml
+    says "PASS" "cached_tokens == expected"
+    kill "$engine" && wait "$engine" 2> /dev/null || true
+    # The same gate on a server that has larger blocks, and on one that has lost its prefix cache.
+    for lost in "--slots 8 --decode-step 1ms --block-size 64" "--first 1ms --every 0"; do
+        # shellcheck disable=SC2086  # several options
+        "$llmbench" serve $lost --port "$at" > engine.log 2>&1 &
+        engine=$!
+        wait_for_port "$at"
+        ends 1 run --config counted.toml
+        says_like 'FAIL +prefilled_tokens <= [0-9]+'
+        kill "$engine" && wait "$engine" 2> /dev/null || true
+    done
+    ends 2 count
+    says "no server is named: give --url http://127.0.0.1:8000, or --command"
+    lines 1
+    ends 2 count --url "$url" --users 0
+    says '--users is "0"'
+}
+
+all_parts=(help refusals gates five_gates refused_by_both files_of_pages waivers sweeps same_requests run_again files_of_others own_runs nothing_is_lost no_gate_is_left_out conversions counts)
 parts=("${@:3}")
 if ((${#parts[@]} == 0)); then parts=("${all_parts[@]}"); fi
 if [[ ${parts[0]} == without ]]; then

@@ -1,0 +1,149 @@
+// what `llmbench count` says of a server: which counts repeat, and the gate to paste
+#pragma once
+
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+#include "core/base/vector.hpp"
+#include "core/reports/tables.hpp"
+#include "extensions/work/core/planned.hpp"
+#include "program/values.hpp"
+
+#include <cmath>  // isnan
+#include <cstddef>  // size_t
+#include <string>
+
+namespace llmbench_program {
+
+/// One count of the server's work in each load.
+struct work_row {
+    std::string name{};            // as in a gate: cached_tokens
+    vector<double> seen{};         // NaN: the page does not tell
+    vector<double> expected{};     // by the model; NaN: it does not know
+    bool is_reported() const {
+        return !any_of(seen, [](double n) { return std::isnan(n); });
+    }
+    bool is_equal() const {
+        return is_reported() && all_of(seen, [&](double n) { return n == seen.front(); });
+    }
+    bool is_modelled() const {
+        return !expected.empty() && !any_of(expected, [](double n) { return std::isnan(n); });
+    }
+    bool is_as_expected() const { return is_modelled() && seen == expected; }
+};
+
+/// Loads of the same requests on one server, one after the other, and what came of them.
+struct counted_work {
+    std::string url{}, server{};   // "vLLM", "" if unknown
+    long long conversations = 8, turns = 3, prompt_tokens = 128, answer_tokens = 32, users = 4;
+    std::string reset{};           // the path that empties the prefix cache, "" for none
+    std::string command{};         // that starts the server anew for each load, "" for none
+    std::string no_model{};        // why nothing is expected of prompts, "" if it is
+    vector<work_row> rows{};
+    vector<std::string> advice{};  // sentences: which options show more
+    long long requests() const { return conversations * turns; }
+    bool is_reset() const { return !reset.empty() || !command.empty(); }
+};
+
+/// The objectives that such a load can have: of counts that repeat, where they do not depend on
+/// what earlier loads left in the cache. A number for prefilled tokens:
+/// what is expected follows from the size of a block on the server's own page, so that only a
+/// number finds another size.
+inline vector<std::string> objectives_of(const counted_work& w) {
+    vector<std::string> all;
+    for (const work_row& r : w.rows) {
+        if (!r.is_equal()) continue;
+        const bool is_zero_only = r.name == "preemptions";
+        const bool is_of_steps = r.name == "engine_steps";
+        if (is_zero_only && r.seen.front() != 0) continue;
+        if (is_of_steps && w.users > 1) continue;
+        if (!w.is_reset() && depends_on_cache(r.name)) continue;
+        if (r.name == "prefilled_tokens")
+            all.push_back(r.name + printed(" <= %.0f", r.seen.front()));
+        else if (r.is_as_expected()) all.push_back(r.name + " == expected");
+        else all.push_back(r.name + printed(" == %.0f", r.seen.front()));
+    }
+    return all;
+}
+
+/// What one row shows, in words.
+inline std::string finding_of(const work_row& r, const counted_work& w) {
+    if (!r.is_reported()) return "not on the page";
+    if (!r.is_equal()) {
+        if (r.name == "engine_steps" && w.users > 1)
+            return "differs: which requests share a step depends on time";
+        return "differs";
+    }
+    if (r.name == "engine_steps" && w.users > 1)
+        return "equal by chance: which requests share a step depends on time";
+    if (!r.is_modelled()) return "equal";
+    if (r.is_as_expected()) return "equal, as expected";
+    const double more = r.seen.front() - r.expected.front();
+    return printed("equal, %.0f %s than expected", more < 0 ? -more : more,
+                   more < 0 ? "fewer" : "more");
+}
+
+inline std::string cpp_gate(const counted_work& w) {
+    std::string slos;
+    for (const std::string& o : objectives_of(w))
+        slos += (slos.empty() ? "" : ",\n                   ") + o;
+    const std::string started =
+        w.command.empty() ? ""
+                          : ".target = process{.command = " + json_quoted(w.command) +
+                                ",\n                            .restart_between_repeats = true},"
+                                "\n          ";
+    return printed("#include \"llmbench_work.hpp\"    // after llmbench.hpp\n\n"
+                   "TEST_CASE(\"the work of %lld requests\") {\n"
+                   "    gate({%s.workload = conversations{.turns = fixed(%lld), "
+                   ".user_tokens = fixed(%lld),\n"
+                   "                                    .output_tokens = fixed(%lld)},\n"
+                   "          .arrivals = closed_loop(%lld),\n"
+                   "          .requests = %lld,\n",
+                   w.requests(), started.c_str(), w.turns, w.prompt_tokens, w.answer_tokens,
+                   w.users, w.requests()) +
+           (w.reset.empty() ? "" : "          .prepare = {post(\"" + w.reset + "\")},\n") +
+           "          .slos = {" + slos + "}});\n}\n";
+}
+inline std::string toml_gate(const counted_work& w) {
+    std::string slos;
+    for (const std::string& o : objectives_of(w))
+        slos += (slos.empty() ? "\"" : ",\n       \"") + o + "\"";
+    const std::string server = w.command.empty()
+                                   ? "url = " + json_quoted(w.url)
+                                   : "command = " + json_quoted(w.command) + "\nrestart = true";
+    return printed("[\"the work of %lld requests\"]\n", w.requests()) + server +
+           printed("\nusers = %lld\nrequests = %lld\nturns = %lld\nprompt-tokens = %lld\n"
+                   "output-tokens = %lld\n",
+                   w.users, w.requests(), w.turns, w.prompt_tokens, w.answer_tokens) +
+           (w.reset.empty() ? "" : "prepare = [{post = \"" + w.reset + "\"}]\n") +
+           "slo = [" + slos + "]\n";
+}
+
+inline std::string table_of(const counted_work& w) {
+    const auto cell = [](double n) { return std::isnan(n) ? "-" : printed("%.0f", n); };
+    report_table table{{"count", "first", "second", "expected", ""}};
+    for (const work_row& r : w.rows)
+        table.add({r.name, cell(r.seen.at(0)), cell(r.seen.at(1)),
+                   r.is_modelled() ? cell(r.expected.front()) : "-", finding_of(r, w)});
+    return console_table(table, 0);
+}
+
+inline std::string counted_text(const counted_work& w) {
+    std::string s = (w.server.empty() ? "the server" : w.server) + " at " + w.url + ": " +
+                    printed("%lld requests (%lld conversations of %lld turns, %lld user%s), "
+                            "sent twice",
+                            w.requests(), w.conversations, w.turns, w.users,
+                            w.users == 1 ? "" : "s") +
+                    (!w.command.empty() ? ", started anew before each"
+                     : w.reset.empty()  ? ""
+                                        : ", POST " + w.reset + " before each") +
+                    "\n\n" +
+                    table_of(w);
+    if (!w.no_model.empty()) s += "\nnothing is expected of prompts: " + w.no_model + "\n";
+    for (const std::string& a : w.advice) s += "\n" + a + "\n";
+    if (objectives_of(w).empty())
+        return s + "\nNo count repeats: there is no gate to paste.\n";
+    return s + "\nThe gate, in C++:\n\n" + cpp_gate(w) +
+           "\nand in a file, for `llmbench run --config gates.toml`:\n\n" + toml_gate(w);
+}
+
+}  // namespace llmbench_program
