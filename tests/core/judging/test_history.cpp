@@ -308,6 +308,12 @@ TEST_CASE("a regression of main is red on main and no fault of a branch") {
     CHECK(verdict_against({120, 120.5, 119.5}, branch).outcome == verdict::pass);
     CHECK(verdict_against({120, 120.5, 119.5}, main).outcome == verdict::fail);
 }
+TEST_CASE("a run that joins the history is analysed once, with all of its repeats") {
+    const auto lines = runs_at(30, always);
+    const vector<double> same = {100, 100.5, 99.5, 100, 100.5};
+    CHECK(verdict_against(same, parameters_of(lines)).repeats == 2);
+    CHECK(verdict_against(same, parameters_of(lines, {.folder = "h", .appends = true})).repeats == 5);
+}
 
 TEST_CASE("an absolute objective believes the noise of the runs, and a calibration before it") {
     const slo absolute = mean(ttft) <= 110_ms;
