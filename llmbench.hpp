@@ -2732,7 +2732,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 36,857 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 36,923 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -2757,7 +2757,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <iterator>  // reverse_iterator, size, prev, begin, end
 #include <limits>  // infinity, of whole numbers
 #include <map>
-#include <memory>  // shared_ptr, unique_ptr, make_shared, make_unique
+#include <memory>  // shared_ptr, unique_ptr, make_shared, make_unique, const_pointer_cast
 #include <new>  // placement, operator new and delete
 #include <numeric>  // gcd
 #include <optional>
@@ -5101,11 +5101,6 @@ struct extension {
                             const std::function<std::string(std::string)>& masked) = nullptr;
 
     // ---- counts of work
-    /// The scenario of a gate with objectives on work, with its own defaults. Throws if such an
-    /// objective cannot be had of it.
-    scenario (*as_counted)(const scenario& s) = nullptr;
-    /// Throws if one of them cannot be had of the plan.
-    void (*check_work)(const plan& p) = nullptr;
     /// Throws if a server that is up does not tell what objectives need.
     void (*check_counters)(const live_target& on, const plan& p) = nullptr;
     /// Sets what the requests of a load should have cost.
@@ -16390,15 +16385,18 @@ struct unsupported_metrics {
     vector<metric_id> of{};
 };
 
+/// How pairs with a live baseline are measured.
+struct pairing {
+    bool is_at_once = false;  // both variants were loaded at the same time, and
+    bool by_slices = false;   // are compared by slices of it
+};
 /// The conditions of the load that its validity depends on.
-struct load_conditions {
+struct load_conditions : pairing {
     // Squared coefficient of variation of the gaps between planned sends: infinite where the load
     // grows or bursts by design, NaN where it has no rate.
     double arrival_cv2 = not_a_number;
     bool other_workload = false;  // the variants have different workloads
     bool other_requests = false;  // one server, asked in two ways
-    bool is_at_once = false;  // both variants were loaded at the same time, and
-    bool by_slices = false;   // are compared by slices of it
     double decided_after = 1;  // the part of the load after which all was decided
     bool short_outputs_expected = false;  // outputs of one token were requested
     bool spins = false;                   // the client was asked to busy-wait
@@ -16550,25 +16548,34 @@ inline vector<kept_counts> counts_kept(const std::map<std::string, vector<double
     return all_of(all, is_sound) ? all : vector<kept_counts>();
 }
 
+/// The name under which a calibration is stored: the ratio to a baseline has its own noise.
+inline std::string noise_name(const slo& s) {
+    return str(s.statistic.name) + (!is_absolute(s) ? " / baseline" : "");
+}
+/// What a calibration found of the noise between repeats.
+struct known_noise {
+    std::map<std::string, double> noise{};  // sd of the log statistic, by name
+    std::string noise_file{};               // its file
+    std::size_t noise_repeats = 0;          // 0: not known
+    /// Null where it has not the statistic.
+    const double* noise_of(const slo& s) const {
+        const auto at = noise.find(noise_name(s));
+        return at == noise.end() ? nullptr : &at->second;
+    }
+};
+
 /// The objectives of a gate and their error levels. The same measurements can be judged again with
 /// others.
-struct judging_parameters {
+struct judging_parameters : known_noise {
     vector<slo> slos{};
     // for a searched load, whose `slos` are capacities
     vector<slo> objectives_held{};
     judging_rule rule{};
-    std::map<std::string, double> noise{};  // calibrated sd of the log statistic, by name
-    std::string noise_file{};               // its file
-    std::size_t noise_repeats = 0;          // of the calibration; 0: not known
     stored_baseline stored{};
     std::shared_ptr<const past_judge> past{};  // null: no extension
     double day_sd = 0;  // between days, for a stored baseline
 };
 
-/// The name under which a calibration is stored: the ratio to a baseline has its own noise.
-inline std::string noise_name(const slo& s) {
-    return str(s.statistic.name) + (!is_absolute(s) ? " / baseline" : "");
-}
 /// The prior noise of a statistic. A calibration makes it larger, never smaller.
 inline double prior_sd_of(const judging_parameters& t, const slo& s, bool are_pairs) {
     if (is_of_start(s.statistic.metric) || is_of_recovery(s.statistic.metric))
@@ -16578,8 +16585,8 @@ inline double prior_sd_of(const judging_parameters& t, const slo& s, bool are_pa
     // A log ratio has the noise of both its runs or statistics.
     const bool is_of_two = is_ratio(s.statistic.metric) || (!is_absolute(s) && are_pairs);
     const double uncalibrated = is_of_two ? prior_sd * std::sqrt(2.0) : prior_sd;
-    const auto at = t.noise.find(noise_name(s));
-    return at == t.noise.end() ? uncalibrated : std::max(at->second, uncalibrated);
+    const double* const known = t.noise_of(s);
+    return known ? std::max(*known, uncalibrated) : uncalibrated;
 }
 /// The rule for a statistic. The prior of a start is trusted, since a gate often has just one. That
 /// of a few calibrated repeats is not: analysis_by_calibration trusts ten, where a run fits them.
@@ -17622,9 +17629,9 @@ struct comparison {
     calibrated_noise calibrated(const judging_parameters& t, const slo& s) const {
         const bool has_more = stored.repeats > 0 || stored.day_sd > 0 ||
                               (is_paired() && !of_columns->pairs_are_fresh);
-        const auto at = t.noise.find(noise_name(s));
-        if (has_more || at == t.noise.end() || t.rule.revision < 2 || is_difference(s)) return {};
-        return calibrated_noise_of(at->second, t.noise_repeats);
+        const double* const known = t.noise_of(s);
+        if (has_more || !known || t.rule.revision < 2 || is_difference(s)) return {};
+        return calibrated_noise_of(*known, t.noise_repeats);
     }
     /// Differences are compared in parts of the baseline, as its noise is, or of the limit.
     void subtract(const slo& s) {
@@ -18845,7 +18852,7 @@ inline interim_analysis analysis_of_values(const judging_parameters& t, const sl
         return analysis_by_calibration(distances, known, s0, t.rule);
     if (c.is_paired()) return analysis_of_pairs(distances, s0, rule);
     if (t.past && !(t.day_sd > 0) && !is_of_start(s.statistic.metric) &&
-        !t.noise.contains(noise_name(s)))
+        !t.noise_of(s))
         if (const auto by_past = t.past->analysis_of(s, distances, rule)) return *by_past;
     return analysis_of_repeats(distances, s0, rule, c.stored);
 }
@@ -19111,8 +19118,8 @@ inline decision decision_by_method(const objective_columns& c, const judging_par
     d.counted_in =
         needs_baseline(s) && c.are_pairs() ? verdict_unit::pair : verdict_unit::repeat;
     d.rule = t.rule;
-    if (const auto at = t.noise.find(noise_name(s)); at != t.noise.end()) {
-        d.calibrated_sd = at->second;
+    if (const double* const known = t.noise_of(s)) {
+        d.calibrated_sd = *known;
         d.calibrated_in = t.noise_file;
     }
     return d;
@@ -22571,6 +22578,17 @@ inline const char* image_type(std::string_view file) {
 
 enum class scenario_use : unsigned char { measure, gate, find_capacity };
 
+/// What a plan is for.
+struct plan_use {
+    scenario_use use = scenario_use::measure;
+    load_shard part{};  // of this program, if verdicts are on all parts
+    /// As many repeats are measured at least, whatever they show. None: until all is decided.
+    std::optional<int> all_repeats{};
+    plan_use(scenario_use u = scenario_use::measure, const load_shard& p = {},
+             std::optional<int> all = {})
+        : use(u), part(p), all_repeats(all) {}
+};
+
 /// The load that a search looks for.
 struct searched_load {
     // the plan's own objectives are of the capacity
@@ -22580,43 +22598,42 @@ struct searched_load {
     double first_load = 0;  // of the first probe
 };
 
-/// Repeats, or pairs. Nothing is decided before the first analysis.
+/// Repeats, or pairs if there is a baseline.
 struct repeat_counts {
-    int first = first_analysis, most = last_analysis;
-    int max_if_noisy = 0;  // if an objective is still open; 0: no more
+    int first_repeats = first_analysis;  // nothing is decided before
+    int max_repeats = last_analysis;
+    int max_if_noisy = 0;  // if noise leaves an objective open; 0: no more
+    /// So many are measured, whatever they show.
+    void measure_all(int repeats) { *this = {repeats, repeats}; }
 };
-/// What is measured of one load or of a search, and by what it is judged.
-struct measured_load {
-    long long requests = 0;
-    repeat_counts repeats{};
+/// By what one load or a search is judged.
+struct load_judging : repeat_counts {
     judging_rule rule{};
     vector<slo> slos{};
     searched_load search{};
 };
-/// The number of repeats, and the objectives and baseline that judge them.
-struct planned_judging {
-    int first_repeats = first_analysis;  // nothing is decided before
-    int max_repeats = last_analysis;  // repeats, or pairs if there is a baseline
-    bool repeats_are_asked = false;  // by the gate: then advisory objectives are waited for, too
-    int max_if_noisy = 0;           // if noise leaves an objective open; 0: no more
-    bool ends_at_first_miss = false;
-    bool has_baseline = false;       // a live one, measured in pairs
-    verdict_unit counted_in() const {
-        return has_baseline ? verdict_unit::pair : verdict_unit::repeat;
-    }
-    bool is_at_once = false;         // the pairs, and
-    bool by_slices = false;          // compared by slices of their time
+struct measured_load : load_judging {
+    long long requests = 0;
+};
+/// What a gate is compared with.
+struct planned_baseline : pairing {
+    bool has_baseline = false;  // a live one, measured in pairs
     bool has_stored_baseline = false;
     stored_result stored{};
     extension_value past{};  // if an extension has the baseline
-    judging_rule rule{};
-    vector<slo> slos{};
-    searched_load search{};
-    maybe<recovery_parameters> recovery{};  // if an objective is on recovery
-    any_profile on_fail{};
+    verdict_unit counted_in() const {
+        return has_baseline ? verdict_unit::pair : verdict_unit::repeat;
+    }
     /// The loads of a pair, one after the other.
     int loads_of_pair() const { return has_baseline && !is_at_once ? 2 : 1; }
+};
+/// The number of repeats, and the objectives and baseline that judge them.
+struct planned_judging : load_judging, planned_baseline {
+    bool repeats_are_asked = false;  // by the gate: then advisory objectives are waited for, too
+    bool ends_at_first_miss = false;
+    any_profile on_fail{};
     double usd_per_hour = 0;  // of its server, 0 if not given
+    maybe<recovery_parameters> recovery{};  // if an objective is on recovery
 };
 
 /// The name of a gate, and its place in the source.
@@ -22662,8 +22679,7 @@ inline load_conditions load_conditions_of(const plan& p) {
     // A search counts each request, and turns arrive in batches of one conversation at most.
     if (p.searches() && t.stride > 1)
         c.arrival_cv2 = arrival_cv2_of(t.arrivals) + static_cast<double>(t.stride);
-    c.is_at_once = p.judged->is_at_once;
-    c.by_slices = p.judged->by_slices;
+    static_cast<pairing&>(c) = *p.judged;
     c.other_workload = t.otherwise && (*t.otherwise).has_other_prompts;
     c.other_requests = static_cast<bool>(t.otherwise);
     c.short_outputs_expected = expects_short_outputs(p);
@@ -22891,8 +22907,16 @@ inline void check_metric(const statistic_data& w, const slo_context& c, const st
 }
 
 /// Slices of a load at once compare what single requests and tokens show.
-inline void check_slices(const slo& s, const std::string& given) {
+inline void check_slices(const slo& s, const slo_context& c, const std::string& given) {
     const statistic_data& w = s.statistic;
+    if (!c.judged.by_slices) return;
+    if (is_absolute(s)) {
+        if (is_judged_by_spread(w.metric) && !c.sent.described.is_there &&
+            c.judged.max_repeats < fewest_repeats_of(s, repeats_are::at_once, last_analysis).pass)
+            refuse({given, "pairs is at_once, whose one load decides only comparisons: give it "
+                           ".repeats = 3, or its own gate"});
+        return;
+    }
     const bool is_one = w.kind == statistic_kind::max || w.kind == statistic_kind::min;
     const bool has_slices = (is_of_requests(w.metric) && !is_one) ||
                             (is_throughput(w.metric) && !is_cost(w.metric)) ||
@@ -22901,43 +22925,50 @@ inline void check_slices(const slo& s, const std::string& given) {
         refuse({given, "pairs is at_once, which compares means and percentiles of requests, "
                        "throughputs and fractions of requests"});
 }
-inline void check_slo_limit(const slo& s, const slo_context& c, const std::string& given) {
+inline bool is_a_fraction(const slo& s) {
+    return facts_of(s.statistic.metric).unit == metric_unit::fraction;
+}
+inline void check_absolute_limit(const slo& s, const std::string& given) {
     const metric_id metric = s.statistic.metric;
     const bool may_be_zero = facts_of(metric).is_whole || metric == metric_id::server_metric;
-    const bool is_fraction_of_it = facts_of(metric).unit == metric_unit::fraction;
-    if (s.factor == 0 && may_be_zero) {
+    if (may_be_zero) {
         if (!std::isfinite(s.bound) || (!(s.bound >= 0) && metric != metric_id::server_metric))
             refuse({given, "the limit must not be below zero"});
-    } else if (s.factor != 0 || s.bound == 0) {
-        if (!(s.factor > 0 && std::isfinite(s.factor) && std::isfinite(s.offset)))
-            refuse({given, "the limit must be above zero"});
-        if (!c.has_baseline()) refuse({given, "the scenario has no baseline"});
-        if (is_cost(metric) && c.is_held_against_the_past())
-            refuse({given, "prices change from one day to another: compare output_throughput, "
-                           "which the cost goes with"});
-        if (c.judged.by_slices) check_slices(s, given);
-        const bool may_differ = is_difference(s) && metric != metric_id::same_answers;
-        if (!may_be_relative(metric) && !may_differ)
-            refuse({given, "a fraction is judged against a limit of its own, or by its difference "
-                           "from a baseline"});
-        if (is_of_answers(metric) && is_difference(s) && c.judged.has_baseline && s.factor != 1)
-            refuse({given, "answers are compared in pairs, whose limit is a difference alone: "
-                           "baseline - 1_pct"});
-        const bool always_holds =
-            s.at_most ? s.offset >= 1 : s.factor + s.offset <= 0;  // whatever the baseline is
-        if (is_fraction_of_it && is_difference(s) && always_holds)
-            refuse({given, "no fraction can miss it: a fraction is 0 to 100 %"});
-        if (is_of_start(metric) || is_of_recovery(metric))
-            refuse({given, metric_name(metric), " of two servers is not compared by this "
-                           "version"});
-    } else {
-        if (!(s.bound > 0 && std::isfinite(s.bound)))
-            refuse({given, "the limit must be above zero"});
-        const bool may_be_all = metric == metric_id::same_answers;
-        if (is_fraction_of_it && !(s.bound < 1 || (may_be_all && s.bound == 1)))
-            refuse({given, may_be_all ? "the limit must be 100 % at most"
-                                      : "the limit must be under 100 %"});
+        return;
     }
+    if (!(s.bound > 0 && std::isfinite(s.bound))) refuse({given, "the limit must be above zero"});
+    const bool may_be_all = metric == metric_id::same_answers;
+    if (is_a_fraction(s) && !(s.bound < 1 || (may_be_all && s.bound == 1)))
+        refuse({given, may_be_all ? "the limit must be 100 % at most"
+                                  : "the limit must be under 100 %"});
+}
+/// A fraction is held against the baseline's by their difference, and answers to the same questions
+/// by nothing else.
+inline void check_limit_of_fraction(const slo& s, const slo_context& c, const std::string& given) {
+    const metric_id metric = s.statistic.metric;
+    const bool may_differ = is_difference(s) && metric != metric_id::same_answers;
+    if (!may_be_relative(metric) && !may_differ)
+        refuse({given, "a fraction is judged against a limit of its own, or by its difference "
+                       "from a baseline"});
+    if (!is_difference(s)) return;
+    if (is_of_answers(metric) && c.judged.has_baseline && s.factor != 1)
+        refuse({given, "answers are compared in pairs, whose limit is a difference alone: "
+                       "baseline - 1_pct"});
+    const bool always_holds =
+        s.at_most ? s.offset >= 1 : s.factor + s.offset <= 0;  // whatever the baseline is
+    if (always_holds) refuse({given, "no fraction can miss it: a fraction is 0 to 100 %"});
+}
+inline void check_relative_limit(const slo& s, const slo_context& c, const std::string& given) {
+    const metric_id metric = s.statistic.metric;
+    if (!(s.factor > 0 && std::isfinite(s.factor) && std::isfinite(s.offset)))
+        refuse({given, "the limit must be above zero"});
+    if (!c.has_baseline()) refuse({given, "the scenario has no baseline"});
+    if (is_cost(metric) && c.is_held_against_the_past())
+        refuse({given, "prices change from one day to another: compare output_throughput, which "
+                       "the cost goes with"});
+    if (is_a_fraction(s)) check_limit_of_fraction(s, c, given);
+    if (is_of_start(metric) || is_of_recovery(metric))
+        refuse({given, metric_name(metric), " of two servers is not compared by this version"});
 }
 
 inline void check_named(const text& name, const vector<std::string>& all, const char* what,
@@ -22962,20 +22993,19 @@ inline void check_recovery(const statistic_data& w, const slo_context& c,
         refuse({given, "there are several side tasks: say from which, as in of(recovery_time, "
                        "during(\"", tasks[0].name, "\"))"});
 }
-inline void check_selection(const statistic_data& w, const slo_context& c,
-                            const std::string& given) {
-    const selection& s = w.which;
-    if (is_of_recovery(w.metric)) check_recovery(w, c, given);
-    if (is_of_all(w)) return;
+/// Some metrics are of all that a server does, or of whole sessions.
+inline void check_selectable(const statistic_data& w, const slo_context& c,
+                             const std::string& given) {
     if (is_cost(drifting(w).metric))
         refuse({given, "a server costs what it does, for whomever: the cost is of all tokens"});
     if (is_of_server(w.metric) || is_of_start(w.metric))
         refuse({given, "what a server tells of itself is of all that it does, for whomever"});
-    if (is_of_sessions(w.metric) && (plays_sessions(c.sent) || !is_all(without_label(s))))
+    if (is_of_sessions(w.metric) && (plays_sessions(c.sent) || !is_all(without_label(w.which))))
         refuse({given, "a session is one value, with all of its steps: only a part of a mix can be "
                        "selected"});
-    check_named(s.label, c.sent.labels, "label", given);
-    check_named(s.during, names_of(c.sent.beside), "side task", given);
+}
+inline void check_steps_selected(const selection& s, const slo_context& c,
+                                 const std::string& given) {
     if (s.first_turn < 1 || (s.last_turn != 0 && s.last_turn < s.first_turn))
         refuse({given, "turns are counted from 1, and the last one is none before the first"});
     if (s.last_turn == 0 ? s.first_turn > 1 && !c.has_turns : !c.has_turns)
@@ -22985,6 +23015,15 @@ inline void check_selection(const statistic_data& w, const slo_context& c,
     if (s.depth < -1 || s.depth > deepest)
         refuse({given,
                 printed("a depth from 0 to %d is allowed, which the workload has", deepest)});
+}
+inline void check_selection(const statistic_data& w, const slo_context& c,
+                            const std::string& given) {
+    if (is_of_recovery(w.metric)) check_recovery(w, c, given);
+    if (is_of_all(w)) return;
+    check_selectable(w, c, given);
+    check_named(w.which.label, c.sent.labels, "label", given);
+    check_named(w.which.during, names_of(c.sent.beside), "side task", given);
+    check_steps_selected(w.which, c, given);
 }
 
 /// Some metrics need a load that saturates, or conversations.
@@ -23099,15 +23138,12 @@ inline void check_slo(const slo& s, const slo_context& c) {
         refuse({given, "both sides are the same statistic of the same requests"});
     check_metric(w, c, given);
     if (is_drift(w.metric)) check_drift(s, c, given);
-    else check_slo_limit(s, c, given);
+    else if (is_absolute(s)) check_absolute_limit(s, given);
+    else check_relative_limit(s, c, given);
+    check_slices(s, c, given);
     check_metric_of_load(drifting(w), c, given);
     check_selection(w, c, given);
     check_sample(w, c, given, least_answers_of(s));
-    if (c.judged.by_slices && is_absolute(s) && is_judged_by_spread(w.metric) &&
-        !c.sent.described.is_there &&
-        c.judged.max_repeats < fewest_repeats_of(s, repeats_are::at_once, last_analysis).pass)
-        refuse({given, "pairs is at_once, whose one load decides only comparisons: give it "
-                       ".repeats = 3, or its own gate"});
     if (w.kind != statistic_kind::mean || is_of_server(w.metric)) return;
     for (const slo& other : c.judged.slos)
         if (is_of_all_errors(other) && !(other.bound <= 0.05))
@@ -23744,8 +23780,9 @@ inline planned_workloads planned_mix(const mix_of_parts& m, const scenario& s,
 /// The requests of a variant, with what is done before a repeat and beside it.
 inline planned_workloads planned_workloads_of(const scenario& s, const arrival_data& arrivals,
                                               const std::shared_ptr<const workload_files>& files,
-                                              const api_traits& api, std::uint64_t default_seed,
-                                              const vector<planned_task>& tasks) {
+                                              const api_traits& api,
+                                              std::uint64_t default_seed) {
+    const vector<planned_task> tasks = planned_tasks(s);
     const auto of = [&](planned_workloads all) {
         all.prepare = planned_preparation(s);
         all.beside = tasks;
@@ -23764,7 +23801,7 @@ inline planned_workloads planned_workloads_of(const scenario& s, const arrival_d
 inline maybe<planned_workloads> planned_otherwise(
     const scenario& s, const arrival_data& arrivals,
     const std::shared_ptr<const workload_files>& files, const api_traits& api,
-    std::uint64_t default_seed, const vector<planned_task>& tasks) {
+    std::uint64_t default_seed) {
     if (!s.baseline.is_asked_otherwise()) return {};
     const otherwise& asked = s.baseline.asked();
     scenario other = s;
@@ -23784,8 +23821,8 @@ inline maybe<planned_workloads> planned_otherwise(
         other = completed(other, *own, api);
         if (asked.alone && s.beside.empty())
             refuse({"it is alone, and the scenario does nothing beside its load"});
-        planned_workloads w = planned_workloads_of(other, arrivals, own, api, default_seed,
-                                                   asked.alone ? vector<planned_task>() : tasks);
+        if (asked.alone) other.beside = {};
+        planned_workloads w = planned_workloads_of(other, arrivals, own, api, default_seed);
         w.has_other_prompts = is_other;
         if (!asked.model.empty())
             for_each_part(w, [&](plan_part& part) { part.common.model = str(asked.model); });
@@ -23867,9 +23904,6 @@ inline void check_baseline(const scenario& s) {
                         "server do differ, and it runs from above 0 to 50 %%", day_sd * 100)});
 }
 
-inline bool counts_work(const slo_list& slos) {
-    return any_of(slos, [](const slo& x) { return is_of_work(x.statistic.metric); });
-}
 inline bool has_values(const slo_list& slos) {
     return any_of(slos, [](const slo& x) { return is_judged_by_spread(x.statistic.metric); });
 }
@@ -23895,18 +23929,19 @@ inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
     repeat_counts n{is_paired ? first_pair_analysis : first_analysis,
                     is_paired ? last_pair_analysis : last_analysis};
     if (goes_by_slices(s)) n = {1, 1};
-    if (counts_work(s.slos)) return {static_cast<int>(asked), static_cast<int>(asked)};
+    if (any_of(s.slos, [](const slo& x) { return is_of_work(x.statistic.metric); }))
+        n.first_repeats = 1;
     // One long run shows a drift; more runs are only for cases that it leaves open.
     const auto drifts = [](const slo& x) { return is_drift(x.statistic.metric); };
-    if (s.slos.size() > 0 && !is_paired && all_of(s.slos, drifts)) n.first = 1;
-    if (asked != 0 && judges && !(asked >= n.first))
-        refuse({printed("repeats is %lld: a verdict needs at least %d", asked, n.first)});
+    if (s.slos.size() > 0 && !is_paired && all_of(s.slos, drifts)) n.first_repeats = 1;
+    if (asked != 0 && judges && !(asked >= n.first_repeats))
+        refuse({printed("repeats is %lld: a verdict needs at least %d", asked, n.first_repeats)});
     const bool compares = is_paired && !all_of(s.slos, is_absolute);
-    if (asked > 0) n.most = static_cast<int>(asked);
-    else if (!judges) n.most = 3;
+    if (asked > 0) n.max_repeats = static_cast<int>(asked);
+    else if (!judges) n.max_repeats = 3;
     else if (compares && !goes_by_slices(s)) n.max_if_noisy = last_noisy_pair_analysis;
     else if (!is_paired && has_values(s.slos)) n.max_if_noisy = last_noisy_analysis;
-    if (!judges) n.first = n.most;  // all are measured, whatever the guard on errors finds
+    if (!judges) n.measure_all(n.max_repeats);  // whatever the guard on errors finds
     return n;
 }
 
@@ -23950,6 +23985,7 @@ inline double seconds_at_once(const planned_traffic& p) {
 }
 /// Throws std::invalid_argument if both variants cannot be loaded at the same time.
 inline void check_at_once(const scenario& s, const planned_traffic& p) {
+    if (s.pairs != at_once) return;
     const std::string given = "pairs is at_once";
     if (!s.baseline.is_live())
         refuse({given, ", and there is no baseline that could be loaded at the same time: it is a "
@@ -23997,18 +24033,56 @@ inline bool may_end_early(const scenario& s, const planned_traffic& p, const loa
 }
 
 /// Of a search or of one load.
-inline measured_load planned_load_of(const scenario& s, const arrival_data& a, scenario_use use) {
-    if (a.is_searched || use == scenario_use::find_capacity || any_of(s.slos, is_of_capacity))
-        return the_search().searched(s, a, use);
-    const repeat_counts repeats = planned_repeats(s, use);
-    return {.requests = s.requests,
-            .repeats = repeats,
-            .rule = rule_of(s.judging, repeats.first, repeats.most, repeats.max_if_noisy > 0,
-                            goes_by_slices(s) ? 1 : 5),
-            .slos = {s.slos.begin(), s.slos.end()}};
+inline measured_load planned_load_of(const scenario& s, const arrival_data& a,
+                                     const plan_use& how) {
+    if (a.is_searched || how.use == scenario_use::find_capacity ||
+        any_of(s.slos, is_of_capacity))
+        return the_search().searched(s, a, how.use);
+    const repeat_counts repeats = planned_repeats(s, how.use);
+    measured_load load{{repeats,
+                        rule_of(s.judging, repeats.first_repeats, repeats.max_repeats,
+                                repeats.max_if_noisy > 0, goes_by_slices(s) ? 1 : 5),
+                        {s.slos.begin(), s.slos.end()}},
+                       s.requests};
+    if (how.all_repeats)
+        load.measure_all(*how.all_repeats > 0 ? std::max(*how.all_repeats, load.first_repeats)
+                                              : load.max_repeats);
+    return load;
+}
+/// What the gate says of its baseline, which check_baseline() has found sound.
+inline planned_baseline planned_baseline_of(const scenario& s) {
+    const any_baseline& b = s.baseline;
+    return {{s.pairs == at_once, goes_by_slices(s)},
+            b.is_live(), b.is_stored(), b.stored(), b.of_extension()};
+}
+/// What all variants have in common.
+inline planned_load planned_sends(const scenario& s, const arrival_data& arrivals,
+                                  const api_traits& api, std::uint64_t default_seed) {
+    const auto asks_for = [&](auto&& is_so) {
+        return any_of(s.slos, [&](const slo& x) { return is_so(x.statistic.metric); });
+    };
+    const long long seed = s.seed;
+    planned_load sends{.arrivals = arrivals,
+                       .warmup_requests = s.warmup.requests(),
+                       .warmup_s = s.warmup.seconds(),
+                       .warmup_until_stable = s.warmup.until_stable(),
+                       .duration_s = s.duration.seconds(),
+                       .seed = seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed,
+                       .scores = api.generates ? "" : api.name,
+                       .limits = s.limits,
+                       .client = s.client};
+    sends.plays_out = asks_for(is_of_sessions);
+    sends.compares_answers = asks_for([](metric_id m) { return m == metric_id::same_answers; });
+    if (sends.compares_answers) the_answers();
+    return sends;
+}
+inline void check_streams(const scenario& s, const planned_traffic& sent, const api_traits& api) {
+    if (api.generates && !sent.common.stream &&
+        (has_transport(s.target) || has_transport(s.baseline.live())))
+        refuse({"options.stream is false, and a WebSocket streams every answer: leave out one of "
+                "the two"});
 }
 inline void check_objectives(const plan& p) {
-    if (p.sent->counts_work) the_work().check_work(p);
     const slo_context context(p);
     for (const auto* objectives : {&p.judged->slos, &p.judged->search.objectives_held})
         for (const slo& x : *objectives) check_slo(x, context);
@@ -24018,66 +24092,28 @@ inline void check_objectives(const plan& p) {
 /// workload, `api` is the target's. A gate without objectives decides its guard on errors; a run
 /// without objectives only measures.
 inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_files files = {},
-                    scenario_use use = scenario_use::measure,
-                    const api_traits& api = apis[0], const load_shard& part = {}) {
+                    const plan_use& how = {}, const api_traits& api = apis[0]) {
     const auto read = std::make_shared<const workload_files>(std::move(files));
-    const bool is_of_counts = counts_work(asked.slos);
-    const scenario s = is_of_counts ? the_work().as_counted(completed(asked, *read, api))
-                                    : completed(asked, *read, api);
+    const scenario s = completed(asked, *read, api);
     const arrival_data arrivals = planned_arrivals(s.arrivals.data(), read->trace);
     check_extent(s, arrivals, read->trace);
     check_counts(s);
     check_baseline(s);
-    const vector<planned_task> tasks = planned_tasks(s);
-    const measured_load load = planned_load_of(s, arrivals, use);
-    const long long seed = s.seed;
-    const bool compares_answers = any_of(
-        s.slos, [](const slo& x) { return x.statistic.metric == metric_id::same_answers; });
-    if (compares_answers) the_answers();
-    planned_traffic sent{
-        planned_workloads_of(s, arrivals, read, api, default_seed, tasks),
-        {.arrivals = arrivals,
-         .warmup_requests = s.warmup.requests(),
-         .warmup_s = s.warmup.seconds(),
-         .warmup_until_stable = s.warmup.until_stable(),
-         .requests = load.requests,
-         .duration_s = s.duration.seconds(),
-         .seed = seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed,
-         .scores = api.generates ? "" : api.name,
-         .limits = s.limits,
-         .plays_out =
-             any_of(s.slos, [](const slo& x) { return is_of_sessions(x.statistic.metric); }),
-         .client = s.client,
-         .compares_answers = compares_answers,
-         .counts_work = is_of_counts},
-        planned_otherwise(s, arrivals, read, api, default_seed, tasks)};
+    measured_load load = planned_load_of(s, arrivals, how);
+    planned_traffic sent{planned_workloads_of(s, arrivals, read, api, default_seed),
+                         planned_sends(s, arrivals, api, default_seed),
+                         planned_otherwise(s, arrivals, read, api, default_seed)};
+    sent.requests = load.requests;
     check_young_sessions(sent);
-    if (api.generates && !sent.common.stream &&
-        (has_transport(s.target) || has_transport(s.baseline.live())))
-        refuse({"options.stream is false, and a WebSocket streams every answer: leave out one of "
-                "the two"});
-    if (s.pairs == at_once) check_at_once(s, sent);
-    planned_judging judged{.first_repeats = load.repeats.first,
-                           .max_repeats = load.repeats.most,
-                           .repeats_are_asked = s.repeats > 0,
-                           .max_if_noisy = load.repeats.max_if_noisy,
-                           .ends_at_first_miss = s.stop == stop_when::at_first_miss,
-                           .has_baseline = s.baseline.is_live(),
-                           .is_at_once = s.pairs == at_once,
-                           .by_slices = goes_by_slices(s),
-                           .has_stored_baseline = s.baseline.is_stored(),
-                           .stored = s.baseline.stored(),
-                           .past = s.baseline.of_extension(),
-                           .rule = may_end_early(s, sent, part) ? looking_early(load.rule)
-                                                                : load.rule,
-                           .slos = load.slos,
-                           .search = load.search,
-                           .on_fail = s.on_fail,
-                           .usd_per_hour = planned_cost(s, api)};
+    check_streams(s, sent, api);
+    check_at_once(s, sent);
+    if (may_end_early(s, sent, how.part)) load.rule = looking_early(load.rule);
+    planned_judging judged{std::move(load), planned_baseline_of(s), s.repeats > 0,
+                           s.stop == stop_when::at_first_miss, s.on_fail, planned_cost(s, api)};
     each(&extension::add_to_plan, s, sent, judged);
     const plan p{{},
-                 {std::make_shared<const planned_traffic>(sent)},
-                 std::make_shared<const planned_judging>(judged)};
+                 {std::make_shared<const planned_traffic>(std::move(sent))},
+                 std::make_shared<const planned_judging>(std::move(judged))};
     check_objectives(p);
     return p;
 }
@@ -25139,6 +25175,17 @@ inline load_facts load_facts_of(const plan& p) {
             .baseline_workload = p.sent->otherwise ? (*p.sent->otherwise).workload_text : "",
             .shard = p.shard};
 }
+/// Which program sent it.
+inline void program_fields(field_visitor& v, load_facts& l) {
+    if (!v.has("shard", !l.shard.is_whole()) ||
+        !v.begin({"shard", "of a load that several programs sent: which part this is, counted from "
+                           "0", at_times}))
+        return;
+    v.whole({"index"}, l.shard.index, {0, max_shards - 1});
+    v.whole({"count"}, l.shard.count, {1, max_shards});
+    if (l.shard.index >= l.shard.count) v.misfit("index", "one below the count is allowed");
+    v.end();
+}
 inline void fields_of(field_visitor& v, load_facts& l) {
     planned_traffic& t = l.sent;
     arrival_data& a = t.arrivals;
@@ -25173,14 +25220,7 @@ inline void fields_of(field_visitor& v, load_facts& l) {
     v.text({"plan", "the load in one line", if_any}, l.plan);
     v.text({"baseline_workload", "where the baseline is the same server with another one", if_any},
            l.baseline_workload);
-    if (!v.has("shard", !l.shard.is_whole()) ||
-        !v.begin({"shard", "of a load that several programs sent: which part this is, counted from "
-                           "0", at_times}))
-        return;
-    v.whole({"index"}, l.shard.index, {0, max_shards - 1});
-    v.whole({"count"}, l.shard.count, {1, max_shards});
-    if (l.shard.index >= l.shard.count) v.misfit("index", "one below the count is allowed");
-    v.end();
+    program_fields(v, l);
 }
 
 inline void fields_of(field_visitor& v, set_aside_repeat& r) {
@@ -25260,6 +25300,32 @@ inline void fields_of(field_visitor& v, judging_rule& r) {
                          "calibrations in place of the assumed noise", at_times},
             r.revision, {1, 2});
 }
+inline void fields_of(field_visitor& v, pairing& p) {
+    v.flag({"at_once", "both variants were loaded at the same time", if_any}, p.is_at_once);
+    v.flag({"by_slices", "and are compared by slices of it", if_any}, p.by_slices);
+}
+inline void fields_of(field_visitor& v, known_noise& known) {
+    v.text({"calibration", "the file that calibrated_sd was read from"}, known.noise_file);
+    vector<named_number> noise;
+    for (const auto& [name, sd] : known.noise) noise.push_back({name, sd});
+    named_fields(v, {"calibrated_sd"}, noise, {0, 1});
+    if (v.assigns()) known.noise.clear();
+    for (const named_number& n : noise)
+        if (v.assigns() && !std::isnan(n.value)) known.noise[n.name] = n.value;
+    v.whole({"calibration_repeats", "10 and more replace the assumed noise", if_any},
+            known.noise_repeats, repeats_range);
+}
+inline void fields_of(field_visitor& v, std::shared_ptr<const past_judge>& past) {
+    if (!v.has("history", past != nullptr)) return;
+    const extension& its = the_past();
+    // Reading makes a new judge; a visitor that only writes must not change the old one.
+    const auto own = v.assigns() || !past ? its.new_judge()
+                                          : std::const_pointer_cast<past_judge>(past);
+    if (v.assigns()) past = own;
+    if (!v.begin({"history", "the runs of main", at_times})) return;
+    own->fields(v);
+    v.end();
+}
 /// The data beside records that verdicts depend on.
 inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_conditions& under,
                       expected_load& expected) {
@@ -25270,8 +25336,7 @@ inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_cond
     v.flag({"other_workload", "the baseline's workload was another", if_any}, under.other_workload);
     v.flag({"other_requests", "the baseline is the same server, asked in another way", if_any},
            under.other_requests);
-    v.flag({"at_once", "both variants were loaded at the same time", if_any}, under.is_at_once);
-    v.flag({"by_slices", "and are compared by slices of it", if_any}, under.by_slices);
+    fields_of(v, static_cast<pairing&>(under));
     v.number({"decided_after", "the part of the load after which all was decided, so that it ended",
               if_any}, under.decided_after, {0.25, 1, 1});
     v.flag({"fresh_pairs", "the servers were started again for each pair, or one was both variants",
@@ -25297,26 +25362,9 @@ inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_cond
                            "of which metrics nothing is judged for it; of none where none is "
                            "named", if_any},
            under.unsupported, [&](unsupported_metrics& u) { fields_of(v, u); });
-    v.text({"calibration", "the file that calibrated_sd was read from"}, judged_by.noise_file);
-    vector<named_number> noise;
-    for (const auto& [name, sd] : judged_by.noise) noise.push_back({name, sd});
-    named_fields(v, {"calibrated_sd"}, noise, {0, 1});
-    if (v.assigns()) judged_by.noise.clear();
-    for (const named_number& n : noise)
-        if (v.assigns() && !std::isnan(n.value)) judged_by.noise[n.name] = n.value;
-    v.whole({"calibration_repeats", "10 and more replace the assumed noise", if_any},
-            judged_by.noise_repeats, repeats_range);
+    fields_of(v, static_cast<known_noise&>(judged_by));
     v.object({"stored_baseline"}, judged_by.stored);
-    if (!v.has("history", judged_by.past != nullptr)) return;
-    const extension& its = the_past();
-    // Reading makes a new judge; a visitor that only writes must not change the old one.
-    const auto past = v.assigns() || !judged_by.past
-                          ? its.new_judge()
-                          : std::const_pointer_cast<past_judge>(judged_by.past);
-    if (v.assigns()) judged_by.past = past;
-    if (!v.begin({"history", "the runs of main", at_times})) return;
-    past->fields(v);
-    v.end();
+    fields_of(v, judged_by.past);
 }
 
 /// The client's self-check in seconds and fractions, which it does not have in virtual time.
@@ -25358,6 +25406,12 @@ struct stored_gate {
     plan described{};    // as far as the file has it, without its objectives
 };
 
+inline planned_baseline described_baseline(const stored_gate& g, const expected_load& expected) {
+    planned_baseline b{g.seen};
+    b.has_baseline = expected.has_baseline;
+    b.has_stored_baseline = !g.judged_by.stored.file.empty() || g.judged_by.past;
+    return b;
+}
 /// Returns the plan from which reports describe the load of a stored gate, and which decides the
 /// objectives that it can have.
 inline plan described_plan(const stored_gate& g, const expected_load& expected) {
@@ -25370,11 +25424,7 @@ inline plan described_plan(const stored_gate& g, const expected_load& expected) 
     t.arrivals.described = l.arrivals;
     t.seed = parsed_number<std::uint64_t>(l.seed).value_or(0);
     t.hash = l.trace_hash;
-    planned_judging j;
-    j.has_baseline = expected.has_baseline;
-    j.is_at_once = g.seen.is_at_once;
-    j.by_slices = g.seen.by_slices;
-    j.has_stored_baseline = !g.judged_by.stored.file.empty() || g.judged_by.past;
+    planned_judging j{{}, described_baseline(g, expected)};
     if (!g.seen.candidate.empty()) {
         const repeat_data& first = g.seen.candidate.front();
         j.usd_per_hour = first.usd_per_hour;
@@ -37387,14 +37437,12 @@ enum class run_kind : unsigned char {
 };
 
 /// The environment's settings for a gate, except those of verdicts.
-struct run_mode {
+struct run_mode : known_noise {
     run_kind kind = run_kind::judge;
     double time_budget_s = 0;
     bool ends_at_first_miss = false;  // also of gates that do not ask for it
     long long deadline_ns = 0;  // 0: none
-    std::map<std::string, double> noise{};
-    std::string noise_file{}, no_noise{};  // of a named calibration; why it is missing
-    std::size_t noise_repeats = 0;
+    std::string no_noise{};  // why a calibration that is named has none
     std::shared_ptr<const rehearsal> model{};  // of all servers, in a rehearsal
     answers_shown answers = answers_shown::open;
     std::shared_ptr<const stored_gate> stored{};  // of a stored baseline's file, or of its model
@@ -37405,28 +37453,40 @@ struct run_mode {
     }
     bool appends() const { return kind == run_kind::append; }
     bool judges() const { return kind == run_kind::judge || appends(); }
+    /// The repeats that are measured whatever they show (plan_use).
+    std::optional<int> all_repeats(const settings& asked) const {
+        if (kind == run_kind::calibrate) return asked.calibrate;
+        return kind == run_kind::write_baseline ? std::optional<int>(0) : std::nullopt;
+    }
 };
-/// Its time has not begun yet.
-inline run_mode mode_of(const plan& p, const settings& asked) {
-    const bool writes = asked.write_baseline && p.judged->has_stored_baseline;
+inline run_kind kind_of_run(const any_baseline& baseline, const settings& asked) {
+    const bool writes = asked.write_baseline && baseline.is_stored();
     if (asked.calibrate != 0 && writes)
         refuse({"LLMBENCH_CALIBRATE and LLMBENCH_WRITE_BASELINE are both set: do one after the "
                 "other"});
+    return asked.calibrate != 0 ? run_kind::calibrate
+           : writes             ? run_kind::write_baseline
+           : asked.is_shard     ? run_kind::send_shard
+                                : run_kind::judge;
+}
+inline void read_noise(run_mode& into, const std::string& file, const std::string& gate) {
+    if (file.empty()) return;
+    gate_calibration known =
+        read_calibration(file_content(file, "LLMBENCH_CALIBRATION"), file, gate);
+    into.noise = std::move(known.noise);
+    into.noise_repeats = known.repeats;
+    into.no_noise = std::move(known.why_none);
+    if (!into.noise.empty()) into.noise_file = file;
+}
+/// Its time has not begun yet. `gate`: its name in the file of a calibration.
+inline run_mode mode_of(const any_baseline& baseline, const std::string& gate,
+                        const settings& asked) {
     run_mode mode;
-    mode.kind = asked.calibrate != 0 ? run_kind::calibrate
-                : writes             ? run_kind::write_baseline
-                : asked.is_shard     ? run_kind::send_shard
-                                     : run_kind::judge;
+    mode.kind = kind_of_run(baseline, asked);
     mode.answers = asked.answers;
     mode.time_budget_s = asked.time_budget_s;
     mode.ends_at_first_miss = asked.ends_at_first_miss;
-    if (asked.calibration.empty()) return mode;
-    gate_calibration known = read_calibration(
-        file_content(asked.calibration, "LLMBENCH_CALIBRATION"), asked.calibration, p.name);
-    mode.noise = std::move(known.noise);
-    mode.noise_repeats = known.repeats;
-    mode.no_noise = std::move(known.why_none);
-    if (!mode.noise.empty()) mode.noise_file = asked.calibration;
+    read_noise(mode, asked.calibration, gate);
     return mode;
 }
 
@@ -37436,9 +37496,7 @@ inline judging_parameters parameters_asked(const plan& p, const run_mode& mode) 
     t.slos = p.judged->slos;
     t.objectives_held = p.judged->search.objectives_held;
     t.rule = p.judged->rule;
-    t.noise = mode.noise;
-    t.noise_file = mode.noise_file;
-    t.noise_repeats = mode.noise_repeats;
+    static_cast<known_noise&>(t) = mode;
     return t;
 }
 inline void check_images(const planned_traffic& p, const api_traits& api) {
@@ -37572,7 +37630,11 @@ public:
         check_two_servers(asked);
         plan p = without_long_sessions(
             asked, [&](const std::string& model) { return room_of(asked, model); });
-        each([&](live_target& t) { learn_of(t, *p.sent, left_s()); });
+        each([&](live_target& t) {
+            learn_of(t, *p.sent, left_s());
+            // What was asked is in its cache: it rests, or starts anew, before the first repeat.
+            if (p.sent->counts_work) t.note_load();
+        });
         if (p.sent->otherwise) check_other_requests(p, candidate_.load());
         check_objectives(p);
         return p;
@@ -38686,7 +38748,7 @@ public:
     /// Returns all measurements, once.
     measured_gate finished() {
         const analysis& found = verdicts_.so_far();
-        if (judged_.on_fail && mode_.judges() && shows_a_miss(found.verdicts))
+        if (judged_.on_fail && mode_.judges() && !mode_.model && shows_a_miss(found.verdicts))
             all_.profile = the_faults().profiled(
                 host_, {.number = positions_.begin(), .deadline_ns = mode_.deadline_ns},
                 all_.seen.notes);
@@ -38871,8 +38933,8 @@ inline std::uint64_t fresh_nonce(std::uint64_t seed, std::string_view gate) {
 }
 
 inline plan plan_of(const scenario& s, const gate_identity& who, std::uint64_t seed,
-                    scenario_use use, const api_traits& api, const load_shard& part = {}) {
-    plan p = planned(s, seed, read_workload_files(s, seed), use, api, part);
+                    const plan_use& how, const api_traits& api) {
+    plan p = planned(s, seed, read_workload_files(s, seed), how, api);
     static_cast<gate_identity&>(p) = who;
     p = with_traffic(std::move(p), [](planned_traffic& t) { t.hash = trace_hash(t); });
     p.nonce = fresh_nonce(seed, p.name);
@@ -39043,22 +39105,22 @@ public:
             return ended_by(gate_outcome::skipped, "a calibration run searches no capacity");
         load_sharing& sharing = the_sharing();
         sharing.check(scenario_, asked_);
-        if (rehearses()) model_ = the_rehearsals().rehearsal_of(asked_, who_.name, scenario_);
-        enter(model_ ? new_environment_for(*model_) : new_environment_for(scenario_));
+        enter_environment();
         plan p;
         run_mode mode;
         std::optional<gate_servers> servers;
         std::optional<gate_run> repeats;
         bool is_up = false;
         sharing.all_or_none([&] {
-            prepare(p, mode);
+            mode = prepared_mode();
+            p = prepared_plan(mode);
             servers.emplace(scenario_, model_.get());
             await_start(*servers);
             mode.begin(budget_began_ns());
         });
         sharing.take_part(p, scenario_, asked_, number_);
         const bool is_first = rank_of_program() == 0;
-        if (!is_first) mode.deadline_ns = 0;  // the first variant decides on the deadline
+        if (!is_first) mode.deadline_ns = 0;  // the first program decides on the deadline
         sharing.all_or_none([&] {
             if (stop_asked.load())
                 throw no_server("the run was interrupted before this gate began");
@@ -39075,14 +39137,7 @@ public:
             throw;
         }
         sharing.end_gate();
-        measured_gate m = repeats->finished();
-        gate_report g = report_of(m, asked_);
-        if (mode.kind == run_kind::write_baseline) write_as_baseline(g, m, asked_);
-        if (asked_.keeps)
-            g.not_kept = asserts() ? the_past().keep(g, m.past.get(), m.seen.stopped)
-                                   : why_not_added(searches() ? "find_capacity()" : "run()");
-        if (model_) model_->mark(g, m.seen);
-        return closed(std::move(g), std::move(m));
+        return reported(repeats->finished(), mode);
     }
 
 private:
@@ -39099,27 +39154,38 @@ private:
         servers.await_start(asked_.ready_within_s, asked_.ready_path);
         program_began_ns += now_ns() - from_ns;
     }
-    /// Makes a valid plan, and says how its measurements are used.
-    void prepare(plan& p, run_mode& mode) {
-        const bool appends = asked_.keeps && asserts() && !searches();
-        p = plan_of(appends ? the_past().as_kept(scenario_) : scenario_, who_, asked_.seed, use_,
-                    api_of(scenario_.target), the_sharing().part());
-        mode = mode_of(p, asked_);
-        if (appends && mode.kind == run_kind::judge) mode.kind = run_kind::append;
+    /// Enters the environment of its servers, or of the models in their place.
+    void enter_environment() {
+        if (rehearses()) model_ = the_rehearsals().rehearsal_of(asked_, who_.name, scenario_);
+        enter(model_ ? new_environment_for(*model_) : new_environment_for(scenario_));
+    }
+    /// What is done with the measurements.
+    run_mode prepared_mode() const {
+        run_mode mode = mode_of(scenario_.baseline, who_.name, asked_);
+        if (asked_.keeps && asserts() && !searches()) mode.kind = run_kind::append;
         mode.model = model_;
+        return mode;
+    }
+    /// Makes a valid plan, and reads the run that it is compared with.
+    plan prepared_plan(run_mode& mode) const {
+        const plan p = plan_of(mode.appends() ? the_past().as_kept(scenario_) : scenario_, who_,
+                               asked_.seed,
+                               {use_, the_sharing().part(), mode.all_repeats(asked_)},
+                               api_of(scenario_.target));
         if (p.judged->has_stored_baseline && mode.kind != run_kind::write_baseline)
             mode.stored = std::make_shared<const stored_gate>(
                 model_ ? model_->stored_baseline(scenario_, who_, asked_, use_)
                        : stored_gate_of(p));
-        const bool all_repeats = !mode.judges() && mode.kind != run_kind::send_shard && !searches();
-        p = with_judging(std::move(p), [&](planned_judging& j) {
-            if (model_) j.on_fail = {};
-            if (!all_repeats) return;
-            if (mode.kind == run_kind::calibrate)
-                j.max_repeats = std::max(asked_.calibrate, j.first_repeats);
-            j.first_repeats = j.max_repeats;
-            j.max_if_noisy = 0;
-        });
+        return p;
+    }
+    result reported(measured_gate&& m, const run_mode& mode) {
+        gate_report g = report_of(m, asked_);
+        if (mode.kind == run_kind::write_baseline) write_as_baseline(g, m, asked_);
+        if (asked_.keeps)
+            g.not_kept = asserts() ? the_past().keep(g, m.past.get(), m.seen.stopped)
+                                   : why_not_added(searches() ? "find_capacity()" : "run()");
+        if (model_) model_->mark(g, m.seen);
+        return closed(std::move(g), std::move(m));
     }
     result judged_again() {
         measured_gate m;

@@ -1855,16 +1855,14 @@ public:
                     asked_, who_.name + " / " + str(s.name), of_each_));
         enter(rehearses() ? new_environment_for(*models_[0])
                           : new_environment_for(settings_, of_each_));
-        plan whole = plan_of(of_each_, who_, asked_.seed, scenario_use::measure,
-                             api_of(settings_[0].target));
+        // No decision before the last round.
+        const plan whole = plan_of(of_each_, who_, asked_.seed,
+                                   {scenario_use::measure, {}, 0}, api_of(settings_[0].target));
         for (const setting& s : settings_)
             if (api_of(s.target).generates != whole.sent->scores.empty())
                 refuse({"compare: a setting's API generates tokens and another's does not, which "
                         "have nothing in common to be compared on"});
-        whole = with_judging(std::move(whole), [](planned_judging& j) {
-            j.first_repeats = j.max_repeats;  // no decision before the last round
-        });
-        run_mode mode = mode_of(whole, asked_);
+        run_mode mode = mode_of(of_each_.baseline, who_.name, asked_);
         mode.begin(budget_began_ns());
         vector<setting_under_test> under_test = parts_of(whole);
         if (stop_asked.load())

@@ -2104,10 +2104,11 @@ public:
         return {};
     }
     /// Of the newest analysis that such a run has after so many repeats: it is of as many as
-    /// runs of main have.
+    /// runs of main have. One that joins the history has a single analysis, of all repeats.
     evidence shown(decision& d, const fewest_repeats&) override {
-        if (seen_.unbounded > 0) return evidence_of_misses(d, seen_, t, c, first_fail);
         const std::size_t n = seen_.values.size();
+        if (past_.appends && n < repeats()) return {.n = as_number(n)};
+        if (seen_.unbounded > 0) return evidence_of_misses(d, seen_, t, c, first_fail);
         if (n < 2) return {.n = as_number(n), .words = {cause{because::one_repeat}}};
         const history_analysis l = analysis();
         count_repeats(d, l.repeats);

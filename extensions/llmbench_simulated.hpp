@@ -2994,8 +2994,9 @@ public:
                                 const settings& asked, scenario_use use) const override {
         rehearsal_model other = model_;
         other.like.seed = 2000;
-        const gate_figures f = figures_on(
-            std::move(other), s, asked, plan_of(s, who, asked.seed, use, api_of(s.target)));
+        const gate_figures f =
+            figures_on(std::move(other), s, asked,
+                       plan_of(s, who, asked.seed, {use, {}, 0}, api_of(s.target)));
         stored_gate reported;
         for (const repeat_figures& d : f.candidate.repeats)
             for (const named_number& n : named_statistics(f.kept, d))
@@ -3003,17 +3004,14 @@ public:
         return reported;
     }
 
-    /// All repeats of a gate on a model, apart from the environment of its own.
+    /// All repeats of a plan on a model, apart from the environment of its own.
     static gate_figures figures_on(rehearsal_model on, const scenario& s, const settings& asked,
                                    plan p) {
         virtual_environment apart;
         const inside_environment inside(&apart);
-        p = with_judging(std::move(p), [&](planned_judging& j) {
-            j.has_stored_baseline = false;
-            j.on_fail = {};
-            j.first_repeats = j.max_repeats;
-        });
-        run_mode mode = mode_of(p, asked);
+        p = with_judging(std::move(p),
+                         [](planned_judging& j) { j.has_stored_baseline = false; });
+        run_mode mode = mode_of(s.baseline, p.name, asked);
         mode.model = std::make_shared<simulated_rehearsal>(std::move(on));
         mode.kind = run_kind::calibrate;
         gate_servers servers(s, mode.model.get());
@@ -3032,7 +3030,7 @@ inline std::optional<plan> plan_of_load(const scenario& s, const settings& asked
                                         const std::string& hash) try {
     plan p = plan_of(s, {}, asked.seed, scenario_use::gate, api_of(s.target));
     if (hash.empty() || load_hash(*p.sent) != hash) return {};
-    return with_judging(std::move(p), [](planned_judging& j) { j.max_repeats = 1; });
+    return with_judging(std::move(p), [](planned_judging& j) { j.measure_all(1); });
 } catch (const std::invalid_argument&) {
     return {};  // no load of a gate
 }

@@ -325,13 +325,9 @@ inline bool is_reset(const scenario& s) {
     const auto* const p = s.target.what().get<process>();
     return !s.prepare.empty() || (p && (p->restart_between_repeats || s.repeats == 1));
 }
-/// The scenario of a gate that counts work: without a warm-up, of two repeats, greedy.
-inline scenario as_counted(const scenario& asked) {
-    scenario s = asked;
-    std::string first;
-    for (const slo& x : s.slos)
-        if (first.empty() && is_of_work(x.statistic.metric)) first = str(x.text());
-    const std::string given = "the SLO " + first + " is refused: ";
+/// Work is counted of one load of a known number of requests, from a server that is reset.
+inline void check_load(const slo& first, const scenario& s) {
+    const std::string given = "the SLO " + str(first.text()) + " is refused: ";
     for (const slo& x : s.slos)
         if (!is_of_work(x.statistic.metric) && x.statistic.metric != metric_id::error_rate)
             refuse({given, "it counts the work of a load whose prompts are the same each time, and ",
@@ -340,8 +336,6 @@ inline scenario as_counted(const scenario& asked) {
         refuse({given, "duration is set, which sends another number of requests each time: give "
                        "requests alone"});
     if (!(s.requests > 0)) refuse({given, "requests is not set"});
-    if (s.arrivals.data().is_searched)
-        refuse({given, "arrivals is a search, and work is counted of one load"});
     if (s.pairs == at_once)
         refuse({given, "pairs is at_once: work is counted of one server after the other"});
     if (s.baseline.is_of_extension())
@@ -352,19 +346,13 @@ inline scenario as_counted(const scenario& asked) {
     if (s.warmup.until_stable() || s.warmup.seconds() > 0)
         refuse({given, "warmup is a time, in which another number of requests is sent each time: "
                        "give it a number of requests"});
-    const warmup_amount usual;
-    if (s.warmup.requests() == usual.requests()) s.warmup = 0;
-    if (s.repeats == 0) s.repeats = 2;
-    for (const slo& x : s.slos)
-        if (is_of_work(x.statistic.metric) && depends_on_cache(terms_of(x).what) && !is_reset(s))
-            refuse({"the SLO ", str(x.text()), " is refused: nothing resets the server before a "
-                    "repeat, which would find the prompts of the one before: give .prepare = "
-                    "{post(\"/reset_prefix_cache\")} (vLLM, with VLLM_SERVER_DEV_MODE=1) or "
-                    "{post(\"/flush_cache\")} (SGLang), or a process with "
-                    ".restart_between_repeats"});
-    const bool is_set = str(s.options.extra_body).find("\"temperature\"") != std::string::npos;
-    if (!s.options.temperature && !is_set) s.options.temperature = 0.0;
-    return s;
+}
+inline void check_reset(const slo& x, const scenario& s) {
+    if (!depends_on_cache(terms_of(x).what) || is_reset(s)) return;
+    refuse({"the SLO ", str(x.text()), " is refused: nothing resets the server before a repeat, "
+            "which would find the prompts of the one before: give .prepare = "
+            "{post(\"/reset_prefix_cache\")} (vLLM, with VLLM_SERVER_DEV_MODE=1) or "
+            "{post(\"/flush_cache\")} (SGLang), or a process with .restart_between_repeats"});
 }
 
 /// A count is a whole number.
@@ -433,9 +421,36 @@ inline void check_objective(const slo& s, const planned_traffic& sent,
         refuse({given, "the server keeps the history of each conversation (server_history), so "
                        "nobody knows its prompts: write a number, or baseline"});
 }
-inline void check_work(const plan& p) {
-    for (const slo& s : p.judged->slos)
-        if (is_of_work(s.statistic.metric)) check_objective(s, *p.sent, *p.judged);
+/// Without a temperature answers are greedy, so that later turns have the same prompts each time.
+inline void make_greedy(planned_workloads& all) {
+    for_each_part(all, [](plan_part& part) {
+        const bool is_set = part.common.extra_fields.find("\"temperature\"") != std::string::npos;
+        if (std::isnan(part.common.temperature) && !is_set) part.common.temperature = 0;
+    });
+}
+/// A gate that counts work has no warm-up and two repeats, unless it asks for others.
+inline void add_counts_to_plan(const scenario& s, planned_traffic& sent, planned_judging& judged) {
+    const slo* first = nullptr;
+    for (const slo& x : judged.slos) {
+        if (!is_of_work(x.statistic.metric)) continue;
+        if (!first) check_load(x, s);
+        first = &x;
+        check_reset(x, s);
+    }
+    if (!first) return;
+    sent.counts_work = true;
+    if (s.warmup.requests() == warmup_amount().requests()) sent.warmup_requests = 0;
+    judged.first_repeats = judged.max_repeats =
+        s.repeats > 0 ? static_cast<int>(static_cast<long long>(s.repeats)) : 2;
+    judged.max_if_noisy = 0;
+    make_greedy(sent);
+    if (sent.otherwise) {
+        planned_workloads other = *sent.otherwise;
+        make_greedy(other);
+        sent.otherwise = std::move(other);
+    }
+    for (const slo& x : judged.slos)
+        if (is_of_work(x.statistic.metric)) check_objective(x, sent, judged);
 }
 
 // ===== [E] what the requests of a load should have cost ==========================================
@@ -878,8 +893,7 @@ slo detail::work_objective(work_count count, const types::text& series, work_sid
 namespace detail {
 
 inline constinit const extension work_counted{.name = "work",
-                                              .as_counted = as_counted,
-                                              .check_work = check_work,
+                                              .add_to_plan = add_counts_to_plan,
                                               .check_counters = check_counters,
                                               .foresee = foresee,
                                               .judge_work = judge_work};

@@ -63,9 +63,9 @@ struct comparison {
     calibrated_noise calibrated(const judging_parameters& t, const slo& s) const {
         const bool has_more = stored.repeats > 0 || stored.day_sd > 0 ||
                               (is_paired() && !of_columns->pairs_are_fresh);
-        const auto at = t.noise.find(noise_name(s));
-        if (has_more || at == t.noise.end() || t.rule.revision < 2 || is_difference(s)) return {};
-        return calibrated_noise_of(at->second, t.noise_repeats);
+        const double* const known = t.noise_of(s);
+        if (has_more || !known || t.rule.revision < 2 || is_difference(s)) return {};
+        return calibrated_noise_of(*known, t.noise_repeats);
     }
     /// Differences are compared in parts of the baseline, as its noise is, or of the limit.
     void subtract(const slo& s) {

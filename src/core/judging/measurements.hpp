@@ -37,15 +37,18 @@ struct unsupported_metrics {
     vector<metric_id> of{};
 };
 
+/// How pairs with a live baseline are measured.
+struct pairing {
+    bool is_at_once = false;  // both variants were loaded at the same time, and
+    bool by_slices = false;   // are compared by slices of it
+};
 /// The conditions of the load that its validity depends on.
-struct load_conditions {
+struct load_conditions : pairing {
     // Squared coefficient of variation of the gaps between planned sends: infinite where the load
     // grows or bursts by design, NaN where it has no rate.
     double arrival_cv2 = not_a_number;
     bool other_workload = false;  // the variants have different workloads
     bool other_requests = false;  // one server, asked in two ways
-    bool is_at_once = false;  // both variants were loaded at the same time, and
-    bool by_slices = false;   // are compared by slices of it
     double decided_after = 1;  // the part of the load after which all was decided
     bool short_outputs_expected = false;  // outputs of one token were requested
     bool spins = false;                   // the client was asked to busy-wait
@@ -197,25 +200,34 @@ inline vector<kept_counts> counts_kept(const std::map<std::string, vector<double
     return all_of(all, is_sound) ? all : vector<kept_counts>();
 }
 
+/// The name under which a calibration is stored: the ratio to a baseline has its own noise.
+inline std::string noise_name(const slo& s) {
+    return str(s.statistic.name) + (!is_absolute(s) ? " / baseline" : "");
+}
+/// What a calibration found of the noise between repeats.
+struct known_noise {
+    std::map<std::string, double> noise{};  // sd of the log statistic, by name
+    std::string noise_file{};               // its file
+    std::size_t noise_repeats = 0;          // 0: not known
+    /// Null where it has not the statistic.
+    const double* noise_of(const slo& s) const {
+        const auto at = noise.find(noise_name(s));
+        return at == noise.end() ? nullptr : &at->second;
+    }
+};
+
 /// The objectives of a gate and their error levels. The same measurements can be judged again with
 /// others.
-struct judging_parameters {
+struct judging_parameters : known_noise {
     vector<slo> slos{};
     // for a searched load, whose `slos` are capacities
     vector<slo> objectives_held{};
     judging_rule rule{};
-    std::map<std::string, double> noise{};  // calibrated sd of the log statistic, by name
-    std::string noise_file{};               // its file
-    std::size_t noise_repeats = 0;          // of the calibration; 0: not known
     stored_baseline stored{};
     std::shared_ptr<const past_judge> past{};  // null: no extension
     double day_sd = 0;  // between days, for a stored baseline
 };
 
-/// The name under which a calibration is stored: the ratio to a baseline has its own noise.
-inline std::string noise_name(const slo& s) {
-    return str(s.statistic.name) + (!is_absolute(s) ? " / baseline" : "");
-}
 /// The prior noise of a statistic. A calibration makes it larger, never smaller.
 inline double prior_sd_of(const judging_parameters& t, const slo& s, bool are_pairs) {
     if (is_of_start(s.statistic.metric) || is_of_recovery(s.statistic.metric))
@@ -225,8 +237,8 @@ inline double prior_sd_of(const judging_parameters& t, const slo& s, bool are_pa
     // A log ratio has the noise of both its runs or statistics.
     const bool is_of_two = is_ratio(s.statistic.metric) || (!is_absolute(s) && are_pairs);
     const double uncalibrated = is_of_two ? prior_sd * std::sqrt(2.0) : prior_sd;
-    const auto at = t.noise.find(noise_name(s));
-    return at == t.noise.end() ? uncalibrated : std::max(at->second, uncalibrated);
+    const double* const known = t.noise_of(s);
+    return known ? std::max(*known, uncalibrated) : uncalibrated;
 }
 /// The rule for a statistic. The prior of a start is trusted, since a gate often has just one. That
 /// of a few calibrated repeats is not: analysis_by_calibration trusts ten, where a run fits them.

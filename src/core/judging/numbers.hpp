@@ -161,8 +161,8 @@ inline decision decision_by_method(const objective_columns& c, const judging_par
     d.counted_in =
         needs_baseline(s) && c.are_pairs() ? verdict_unit::pair : verdict_unit::repeat;
     d.rule = t.rule;
-    if (const auto at = t.noise.find(noise_name(s)); at != t.noise.end()) {
-        d.calibrated_sd = at->second;
+    if (const double* const known = t.noise_of(s)) {
+        d.calibrated_sd = *known;
         d.calibrated_in = t.noise_file;
     }
     return d;

@@ -208,7 +208,7 @@ inline interim_analysis analysis_of_values(const judging_parameters& t, const sl
         return analysis_by_calibration(distances, known, s0, t.rule);
     if (c.is_paired()) return analysis_of_pairs(distances, s0, rule);
     if (t.past && !(t.day_sd > 0) && !is_of_start(s.statistic.metric) &&
-        !t.noise.contains(noise_name(s)))
+        !t.noise_of(s))
         if (const auto by_past = t.past->analysis_of(s, distances, rule)) return *by_past;
     return analysis_of_repeats(distances, s0, rule, c.stored);
 }

@@ -161,8 +161,16 @@ inline void check_metric(const statistic_data& w, const slo_context& c, const st
 }
 
 /// Slices of a load at once compare what single requests and tokens show.
-inline void check_slices(const slo& s, const std::string& given) {
+inline void check_slices(const slo& s, const slo_context& c, const std::string& given) {
     const statistic_data& w = s.statistic;
+    if (!c.judged.by_slices) return;
+    if (is_absolute(s)) {
+        if (is_judged_by_spread(w.metric) && !c.sent.described.is_there &&
+            c.judged.max_repeats < fewest_repeats_of(s, repeats_are::at_once, last_analysis).pass)
+            refuse({given, "pairs is at_once, whose one load decides only comparisons: give it "
+                           ".repeats = 3, or its own gate"});
+        return;
+    }
     const bool is_one = w.kind == statistic_kind::max || w.kind == statistic_kind::min;
     const bool has_slices = (is_of_requests(w.metric) && !is_one) ||
                             (is_throughput(w.metric) && !is_cost(w.metric)) ||
@@ -171,43 +179,50 @@ inline void check_slices(const slo& s, const std::string& given) {
         refuse({given, "pairs is at_once, which compares means and percentiles of requests, "
                        "throughputs and fractions of requests"});
 }
-inline void check_slo_limit(const slo& s, const slo_context& c, const std::string& given) {
+inline bool is_a_fraction(const slo& s) {
+    return facts_of(s.statistic.metric).unit == metric_unit::fraction;
+}
+inline void check_absolute_limit(const slo& s, const std::string& given) {
     const metric_id metric = s.statistic.metric;
     const bool may_be_zero = facts_of(metric).is_whole || metric == metric_id::server_metric;
-    const bool is_fraction_of_it = facts_of(metric).unit == metric_unit::fraction;
-    if (s.factor == 0 && may_be_zero) {
+    if (may_be_zero) {
         if (!std::isfinite(s.bound) || (!(s.bound >= 0) && metric != metric_id::server_metric))
             refuse({given, "the limit must not be below zero"});
-    } else if (s.factor != 0 || s.bound == 0) {
-        if (!(s.factor > 0 && std::isfinite(s.factor) && std::isfinite(s.offset)))
-            refuse({given, "the limit must be above zero"});
-        if (!c.has_baseline()) refuse({given, "the scenario has no baseline"});
-        if (is_cost(metric) && c.is_held_against_the_past())
-            refuse({given, "prices change from one day to another: compare output_throughput, "
-                           "which the cost goes with"});
-        if (c.judged.by_slices) check_slices(s, given);
-        const bool may_differ = is_difference(s) && metric != metric_id::same_answers;
-        if (!may_be_relative(metric) && !may_differ)
-            refuse({given, "a fraction is judged against a limit of its own, or by its difference "
-                           "from a baseline"});
-        if (is_of_answers(metric) && is_difference(s) && c.judged.has_baseline && s.factor != 1)
-            refuse({given, "answers are compared in pairs, whose limit is a difference alone: "
-                           "baseline - 1_pct"});
-        const bool always_holds =
-            s.at_most ? s.offset >= 1 : s.factor + s.offset <= 0;  // whatever the baseline is
-        if (is_fraction_of_it && is_difference(s) && always_holds)
-            refuse({given, "no fraction can miss it: a fraction is 0 to 100 %"});
-        if (is_of_start(metric) || is_of_recovery(metric))
-            refuse({given, metric_name(metric), " of two servers is not compared by this "
-                           "version"});
-    } else {
-        if (!(s.bound > 0 && std::isfinite(s.bound)))
-            refuse({given, "the limit must be above zero"});
-        const bool may_be_all = metric == metric_id::same_answers;
-        if (is_fraction_of_it && !(s.bound < 1 || (may_be_all && s.bound == 1)))
-            refuse({given, may_be_all ? "the limit must be 100 % at most"
-                                      : "the limit must be under 100 %"});
+        return;
     }
+    if (!(s.bound > 0 && std::isfinite(s.bound))) refuse({given, "the limit must be above zero"});
+    const bool may_be_all = metric == metric_id::same_answers;
+    if (is_a_fraction(s) && !(s.bound < 1 || (may_be_all && s.bound == 1)))
+        refuse({given, may_be_all ? "the limit must be 100 % at most"
+                                  : "the limit must be under 100 %"});
+}
+/// A fraction is held against the baseline's by their difference, and answers to the same questions
+/// by nothing else.
+inline void check_limit_of_fraction(const slo& s, const slo_context& c, const std::string& given) {
+    const metric_id metric = s.statistic.metric;
+    const bool may_differ = is_difference(s) && metric != metric_id::same_answers;
+    if (!may_be_relative(metric) && !may_differ)
+        refuse({given, "a fraction is judged against a limit of its own, or by its difference "
+                       "from a baseline"});
+    if (!is_difference(s)) return;
+    if (is_of_answers(metric) && c.judged.has_baseline && s.factor != 1)
+        refuse({given, "answers are compared in pairs, whose limit is a difference alone: "
+                       "baseline - 1_pct"});
+    const bool always_holds =
+        s.at_most ? s.offset >= 1 : s.factor + s.offset <= 0;  // whatever the baseline is
+    if (always_holds) refuse({given, "no fraction can miss it: a fraction is 0 to 100 %"});
+}
+inline void check_relative_limit(const slo& s, const slo_context& c, const std::string& given) {
+    const metric_id metric = s.statistic.metric;
+    if (!(s.factor > 0 && std::isfinite(s.factor) && std::isfinite(s.offset)))
+        refuse({given, "the limit must be above zero"});
+    if (!c.has_baseline()) refuse({given, "the scenario has no baseline"});
+    if (is_cost(metric) && c.is_held_against_the_past())
+        refuse({given, "prices change from one day to another: compare output_throughput, which "
+                       "the cost goes with"});
+    if (is_a_fraction(s)) check_limit_of_fraction(s, c, given);
+    if (is_of_start(metric) || is_of_recovery(metric))
+        refuse({given, metric_name(metric), " of two servers is not compared by this version"});
 }
 
 inline void check_named(const text& name, const vector<std::string>& all, const char* what,
@@ -232,20 +247,19 @@ inline void check_recovery(const statistic_data& w, const slo_context& c,
         refuse({given, "there are several side tasks: say from which, as in of(recovery_time, "
                        "during(\"", tasks[0].name, "\"))"});
 }
-inline void check_selection(const statistic_data& w, const slo_context& c,
-                            const std::string& given) {
-    const selection& s = w.which;
-    if (is_of_recovery(w.metric)) check_recovery(w, c, given);
-    if (is_of_all(w)) return;
+/// Some metrics are of all that a server does, or of whole sessions.
+inline void check_selectable(const statistic_data& w, const slo_context& c,
+                             const std::string& given) {
     if (is_cost(drifting(w).metric))
         refuse({given, "a server costs what it does, for whomever: the cost is of all tokens"});
     if (is_of_server(w.metric) || is_of_start(w.metric))
         refuse({given, "what a server tells of itself is of all that it does, for whomever"});
-    if (is_of_sessions(w.metric) && (plays_sessions(c.sent) || !is_all(without_label(s))))
+    if (is_of_sessions(w.metric) && (plays_sessions(c.sent) || !is_all(without_label(w.which))))
         refuse({given, "a session is one value, with all of its steps: only a part of a mix can be "
                        "selected"});
-    check_named(s.label, c.sent.labels, "label", given);
-    check_named(s.during, names_of(c.sent.beside), "side task", given);
+}
+inline void check_steps_selected(const selection& s, const slo_context& c,
+                                 const std::string& given) {
     if (s.first_turn < 1 || (s.last_turn != 0 && s.last_turn < s.first_turn))
         refuse({given, "turns are counted from 1, and the last one is none before the first"});
     if (s.last_turn == 0 ? s.first_turn > 1 && !c.has_turns : !c.has_turns)
@@ -255,6 +269,15 @@ inline void check_selection(const statistic_data& w, const slo_context& c,
     if (s.depth < -1 || s.depth > deepest)
         refuse({given,
                 printed("a depth from 0 to %d is allowed, which the workload has", deepest)});
+}
+inline void check_selection(const statistic_data& w, const slo_context& c,
+                            const std::string& given) {
+    if (is_of_recovery(w.metric)) check_recovery(w, c, given);
+    if (is_of_all(w)) return;
+    check_selectable(w, c, given);
+    check_named(w.which.label, c.sent.labels, "label", given);
+    check_named(w.which.during, names_of(c.sent.beside), "side task", given);
+    check_steps_selected(w.which, c, given);
 }
 
 /// Some metrics need a load that saturates, or conversations.
@@ -369,15 +392,12 @@ inline void check_slo(const slo& s, const slo_context& c) {
         refuse({given, "both sides are the same statistic of the same requests"});
     check_metric(w, c, given);
     if (is_drift(w.metric)) check_drift(s, c, given);
-    else check_slo_limit(s, c, given);
+    else if (is_absolute(s)) check_absolute_limit(s, given);
+    else check_relative_limit(s, c, given);
+    check_slices(s, c, given);
     check_metric_of_load(drifting(w), c, given);
     check_selection(w, c, given);
     check_sample(w, c, given, least_answers_of(s));
-    if (c.judged.by_slices && is_absolute(s) && is_judged_by_spread(w.metric) &&
-        !c.sent.described.is_there &&
-        c.judged.max_repeats < fewest_repeats_of(s, repeats_are::at_once, last_analysis).pass)
-        refuse({given, "pairs is at_once, whose one load decides only comparisons: give it "
-                       ".repeats = 3, or its own gate"});
     if (w.kind != statistic_kind::mean || is_of_server(w.metric)) return;
     for (const slo& other : c.judged.slos)
         if (is_of_all_errors(other) && !(other.bound <= 0.05))

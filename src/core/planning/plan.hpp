@@ -9,11 +9,13 @@
 #include "core/measured/recovery.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/traffic/shard.hpp"
 #include "core/traffic/requests.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/rule.hpp"
 
 #include <memory>  // make_shared, shared_ptr
+#include <optional>
 #include <string>
 #include <utility>  // move
 
@@ -22,6 +24,17 @@ inline namespace v1 {
 namespace detail {
 
 enum class scenario_use : unsigned char { measure, gate, find_capacity };
+
+/// What a plan is for.
+struct plan_use {
+    scenario_use use = scenario_use::measure;
+    load_shard part{};  // of this program, if verdicts are on all parts
+    /// As many repeats are measured at least, whatever they show. None: until all is decided.
+    std::optional<int> all_repeats{};
+    plan_use(scenario_use u = scenario_use::measure, const load_shard& p = {},
+             std::optional<int> all = {})
+        : use(u), part(p), all_repeats(all) {}
+};
 
 /// The load that a search looks for.
 struct searched_load {
@@ -32,43 +45,42 @@ struct searched_load {
     double first_load = 0;  // of the first probe
 };
 
-/// Repeats, or pairs. Nothing is decided before the first analysis.
+/// Repeats, or pairs if there is a baseline.
 struct repeat_counts {
-    int first = first_analysis, most = last_analysis;
-    int max_if_noisy = 0;  // if an objective is still open; 0: no more
+    int first_repeats = first_analysis;  // nothing is decided before
+    int max_repeats = last_analysis;
+    int max_if_noisy = 0;  // if noise leaves an objective open; 0: no more
+    /// So many are measured, whatever they show.
+    void measure_all(int repeats) { *this = {repeats, repeats}; }
 };
-/// What is measured of one load or of a search, and by what it is judged.
-struct measured_load {
-    long long requests = 0;
-    repeat_counts repeats{};
+/// By what one load or a search is judged.
+struct load_judging : repeat_counts {
     judging_rule rule{};
     vector<slo> slos{};
     searched_load search{};
 };
-/// The number of repeats, and the objectives and baseline that judge them.
-struct planned_judging {
-    int first_repeats = first_analysis;  // nothing is decided before
-    int max_repeats = last_analysis;  // repeats, or pairs if there is a baseline
-    bool repeats_are_asked = false;  // by the gate: then advisory objectives are waited for, too
-    int max_if_noisy = 0;           // if noise leaves an objective open; 0: no more
-    bool ends_at_first_miss = false;
-    bool has_baseline = false;       // a live one, measured in pairs
-    verdict_unit counted_in() const {
-        return has_baseline ? verdict_unit::pair : verdict_unit::repeat;
-    }
-    bool is_at_once = false;         // the pairs, and
-    bool by_slices = false;          // compared by slices of their time
+struct measured_load : load_judging {
+    long long requests = 0;
+};
+/// What a gate is compared with.
+struct planned_baseline : pairing {
+    bool has_baseline = false;  // a live one, measured in pairs
     bool has_stored_baseline = false;
     stored_result stored{};
     extension_value past{};  // if an extension has the baseline
-    judging_rule rule{};
-    vector<slo> slos{};
-    searched_load search{};
-    maybe<recovery_parameters> recovery{};  // if an objective is on recovery
-    any_profile on_fail{};
+    verdict_unit counted_in() const {
+        return has_baseline ? verdict_unit::pair : verdict_unit::repeat;
+    }
     /// The loads of a pair, one after the other.
     int loads_of_pair() const { return has_baseline && !is_at_once ? 2 : 1; }
+};
+/// The number of repeats, and the objectives and baseline that judge them.
+struct planned_judging : load_judging, planned_baseline {
+    bool repeats_are_asked = false;  // by the gate: then advisory objectives are waited for, too
+    bool ends_at_first_miss = false;
+    any_profile on_fail{};
     double usd_per_hour = 0;  // of its server, 0 if not given
+    maybe<recovery_parameters> recovery{};  // if an objective is on recovery
 };
 
 /// The name of a gate, and its place in the source.
@@ -114,8 +126,7 @@ inline load_conditions load_conditions_of(const plan& p) {
     // A search counts each request, and turns arrive in batches of one conversation at most.
     if (p.searches() && t.stride > 1)
         c.arrival_cv2 = arrival_cv2_of(t.arrivals) + static_cast<double>(t.stride);
-    c.is_at_once = p.judged->is_at_once;
-    c.by_slices = p.judged->by_slices;
+    static_cast<pairing&>(c) = *p.judged;
     c.other_workload = t.otherwise && (*t.otherwise).has_other_prompts;
     c.other_requests = static_cast<bool>(t.otherwise);
     c.short_outputs_expected = expects_short_outputs(p);

@@ -134,18 +134,19 @@ inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
     repeat_counts n{is_paired ? first_pair_analysis : first_analysis,
                     is_paired ? last_pair_analysis : last_analysis};
     if (goes_by_slices(s)) n = {1, 1};
-    if (any_of(s.slos, [](const slo& x) { return is_of_work(x.statistic.metric); })) n.first = 1;
+    if (any_of(s.slos, [](const slo& x) { return is_of_work(x.statistic.metric); }))
+        n.first_repeats = 1;
     // One long run shows a drift; more runs are only for cases that it leaves open.
     const auto drifts = [](const slo& x) { return is_drift(x.statistic.metric); };
-    if (s.slos.size() > 0 && !is_paired && all_of(s.slos, drifts)) n.first = 1;
-    if (asked != 0 && judges && !(asked >= n.first))
-        refuse({printed("repeats is %lld: a verdict needs at least %d", asked, n.first)});
+    if (s.slos.size() > 0 && !is_paired && all_of(s.slos, drifts)) n.first_repeats = 1;
+    if (asked != 0 && judges && !(asked >= n.first_repeats))
+        refuse({printed("repeats is %lld: a verdict needs at least %d", asked, n.first_repeats)});
     const bool compares = is_paired && !all_of(s.slos, is_absolute);
-    if (asked > 0) n.most = static_cast<int>(asked);
-    else if (!judges) n.most = 3;
+    if (asked > 0) n.max_repeats = static_cast<int>(asked);
+    else if (!judges) n.max_repeats = 3;
     else if (compares && !goes_by_slices(s)) n.max_if_noisy = last_noisy_pair_analysis;
     else if (!is_paired && has_values(s.slos)) n.max_if_noisy = last_noisy_analysis;
-    if (!judges) n.first = n.most;  // all are measured, whatever the guard on errors finds
+    if (!judges) n.measure_all(n.max_repeats);  // whatever the guard on errors finds
     return n;
 }
 
@@ -189,6 +190,7 @@ inline double seconds_at_once(const planned_traffic& p) {
 }
 /// Throws std::invalid_argument if both variants cannot be loaded at the same time.
 inline void check_at_once(const scenario& s, const planned_traffic& p) {
+    if (s.pairs != at_once) return;
     const std::string given = "pairs is at_once";
     if (!s.baseline.is_live())
         refuse({given, ", and there is no baseline that could be loaded at the same time: it is a "
@@ -236,15 +238,54 @@ inline bool may_end_early(const scenario& s, const planned_traffic& p, const loa
 }
 
 /// Of a search or of one load.
-inline measured_load planned_load_of(const scenario& s, const arrival_data& a, scenario_use use) {
-    if (a.is_searched || use == scenario_use::find_capacity || any_of(s.slos, is_of_capacity))
-        return the_search().searched(s, a, use);
-    const repeat_counts repeats = planned_repeats(s, use);
-    return {.requests = s.requests,
-            .repeats = repeats,
-            .rule = rule_of(s.judging, repeats.first, repeats.most, repeats.max_if_noisy > 0,
-                            goes_by_slices(s) ? 1 : 5),
-            .slos = {s.slos.begin(), s.slos.end()}};
+inline measured_load planned_load_of(const scenario& s, const arrival_data& a,
+                                     const plan_use& how) {
+    if (a.is_searched || how.use == scenario_use::find_capacity ||
+        any_of(s.slos, is_of_capacity))
+        return the_search().searched(s, a, how.use);
+    const repeat_counts repeats = planned_repeats(s, how.use);
+    measured_load load{{repeats,
+                        rule_of(s.judging, repeats.first_repeats, repeats.max_repeats,
+                                repeats.max_if_noisy > 0, goes_by_slices(s) ? 1 : 5),
+                        {s.slos.begin(), s.slos.end()}},
+                       s.requests};
+    if (how.all_repeats)
+        load.measure_all(*how.all_repeats > 0 ? std::max(*how.all_repeats, load.first_repeats)
+                                              : load.max_repeats);
+    return load;
+}
+/// What the gate says of its baseline, which check_baseline() has found sound.
+inline planned_baseline planned_baseline_of(const scenario& s) {
+    const any_baseline& b = s.baseline;
+    return {{s.pairs == at_once, goes_by_slices(s)},
+            b.is_live(), b.is_stored(), b.stored(), b.of_extension()};
+}
+/// What all variants have in common.
+inline planned_load planned_sends(const scenario& s, const arrival_data& arrivals,
+                                  const api_traits& api, std::uint64_t default_seed) {
+    const auto asks_for = [&](auto&& is_so) {
+        return any_of(s.slos, [&](const slo& x) { return is_so(x.statistic.metric); });
+    };
+    const long long seed = s.seed;
+    planned_load sends{.arrivals = arrivals,
+                       .warmup_requests = s.warmup.requests(),
+                       .warmup_s = s.warmup.seconds(),
+                       .warmup_until_stable = s.warmup.until_stable(),
+                       .duration_s = s.duration.seconds(),
+                       .seed = seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed,
+                       .scores = api.generates ? "" : api.name,
+                       .limits = s.limits,
+                       .client = s.client};
+    sends.plays_out = asks_for(is_of_sessions);
+    sends.compares_answers = asks_for([](metric_id m) { return m == metric_id::same_answers; });
+    if (sends.compares_answers) the_answers();
+    return sends;
+}
+inline void check_streams(const scenario& s, const planned_traffic& sent, const api_traits& api) {
+    if (api.generates && !sent.common.stream &&
+        (has_transport(s.target) || has_transport(s.baseline.live())))
+        refuse({"options.stream is false, and a WebSocket streams every answer: leave out one of "
+                "the two"});
 }
 inline void check_objectives(const plan& p) {
     const slo_context context(p);
@@ -256,63 +297,28 @@ inline void check_objectives(const plan& p) {
 /// workload, `api` is the target's. A gate without objectives decides its guard on errors; a run
 /// without objectives only measures.
 inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_files files = {},
-                    scenario_use use = scenario_use::measure,
-                    const api_traits& api = apis[0], const load_shard& part = {}) {
+                    const plan_use& how = {}, const api_traits& api = apis[0]) {
     const auto read = std::make_shared<const workload_files>(std::move(files));
     const scenario s = completed(asked, *read, api);
     const arrival_data arrivals = planned_arrivals(s.arrivals.data(), read->trace);
     check_extent(s, arrivals, read->trace);
     check_counts(s);
     check_baseline(s);
-    const vector<planned_task> tasks = planned_tasks(s);
-    const measured_load load = planned_load_of(s, arrivals, use);
-    const long long seed = s.seed;
-    const bool compares_answers = any_of(
-        s.slos, [](const slo& x) { return x.statistic.metric == metric_id::same_answers; });
-    if (compares_answers) the_answers();
-    planned_traffic sent{
-        planned_workloads_of(s, arrivals, read, api, default_seed, tasks),
-        {.arrivals = arrivals,
-         .warmup_requests = s.warmup.requests(),
-         .warmup_s = s.warmup.seconds(),
-         .warmup_until_stable = s.warmup.until_stable(),
-         .requests = load.requests,
-         .duration_s = s.duration.seconds(),
-         .seed = seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed,
-         .scores = api.generates ? "" : api.name,
-         .limits = s.limits,
-         .plays_out =
-             any_of(s.slos, [](const slo& x) { return is_of_sessions(x.statistic.metric); }),
-         .client = s.client,
-         .compares_answers = compares_answers},
-        planned_otherwise(s, arrivals, read, api, default_seed, tasks)};
+    measured_load load = planned_load_of(s, arrivals, how);
+    planned_traffic sent{planned_workloads_of(s, arrivals, read, api, default_seed),
+                         planned_sends(s, arrivals, api, default_seed),
+                         planned_otherwise(s, arrivals, read, api, default_seed)};
+    sent.requests = load.requests;
     check_young_sessions(sent);
-    if (api.generates && !sent.common.stream &&
-        (has_transport(s.target) || has_transport(s.baseline.live())))
-        refuse({"options.stream is false, and a WebSocket streams every answer: leave out one of "
-                "the two"});
-    if (s.pairs == at_once) check_at_once(s, sent);
-    planned_judging judged{.first_repeats = load.repeats.first,
-                           .max_repeats = load.repeats.most,
-                           .repeats_are_asked = s.repeats > 0,
-                           .max_if_noisy = load.repeats.max_if_noisy,
-                           .ends_at_first_miss = s.stop == stop_when::at_first_miss,
-                           .has_baseline = s.baseline.is_live(),
-                           .is_at_once = s.pairs == at_once,
-                           .by_slices = goes_by_slices(s),
-                           .has_stored_baseline = s.baseline.is_stored(),
-                           .stored = s.baseline.stored(),
-                           .past = s.baseline.of_extension(),
-                           .rule = may_end_early(s, sent, part) ? looking_early(load.rule)
-                                                                : load.rule,
-                           .slos = load.slos,
-                           .search = load.search,
-                           .on_fail = s.on_fail,
-                           .usd_per_hour = planned_cost(s, api)};
+    check_streams(s, sent, api);
+    check_at_once(s, sent);
+    if (may_end_early(s, sent, how.part)) load.rule = looking_early(load.rule);
+    planned_judging judged{std::move(load), planned_baseline_of(s), s.repeats > 0,
+                           s.stop == stop_when::at_first_miss, s.on_fail, planned_cost(s, api)};
     each(&extension::add_to_plan, s, sent, judged);
     const plan p{{},
-                 {std::make_shared<const planned_traffic>(sent)},
-                 std::make_shared<const planned_judging>(judged)};
+                 {std::make_shared<const planned_traffic>(std::move(sent))},
+                 std::make_shared<const planned_judging>(std::move(judged))};
     check_objectives(p);
     return p;
 }

@@ -177,8 +177,9 @@ inline planned_workloads planned_mix(const mix_of_parts& m, const scenario& s,
 /// The requests of a variant, with what is done before a repeat and beside it.
 inline planned_workloads planned_workloads_of(const scenario& s, const arrival_data& arrivals,
                                               const std::shared_ptr<const workload_files>& files,
-                                              const api_traits& api, std::uint64_t default_seed,
-                                              const vector<planned_task>& tasks) {
+                                              const api_traits& api,
+                                              std::uint64_t default_seed) {
+    const vector<planned_task> tasks = planned_tasks(s);
     const auto of = [&](planned_workloads all) {
         all.prepare = planned_preparation(s);
         all.beside = tasks;
@@ -197,7 +198,7 @@ inline planned_workloads planned_workloads_of(const scenario& s, const arrival_d
 inline maybe<planned_workloads> planned_otherwise(
     const scenario& s, const arrival_data& arrivals,
     const std::shared_ptr<const workload_files>& files, const api_traits& api,
-    std::uint64_t default_seed, const vector<planned_task>& tasks) {
+    std::uint64_t default_seed) {
     if (!s.baseline.is_asked_otherwise()) return {};
     const otherwise& asked = s.baseline.asked();
     scenario other = s;
@@ -217,8 +218,8 @@ inline maybe<planned_workloads> planned_otherwise(
         other = completed(other, *own, api);
         if (asked.alone && s.beside.empty())
             refuse({"it is alone, and the scenario does nothing beside its load"});
-        planned_workloads w = planned_workloads_of(other, arrivals, own, api, default_seed,
-                                                   asked.alone ? vector<planned_task>() : tasks);
+        if (asked.alone) other.beside = {};
+        planned_workloads w = planned_workloads_of(other, arrivals, own, api, default_seed);
         w.has_other_prompts = is_other;
         if (!asked.model.empty())
             for_each_part(w, [&](plan_part& part) { part.common.model = str(asked.model); });

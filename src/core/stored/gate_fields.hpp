@@ -22,6 +22,7 @@
 #include <cmath>  // isfinite, isnan
 #include <cstdint>  // uint64_t
 #include <map>
+#include <memory>  // const_pointer_cast, shared_ptr
 #include <string>
 
 namespace llmbench {
@@ -69,6 +70,17 @@ inline load_facts load_facts_of(const plan& p) {
             .baseline_workload = p.sent->otherwise ? (*p.sent->otherwise).workload_text : "",
             .shard = p.shard};
 }
+/// Which program sent it.
+inline void program_fields(field_visitor& v, load_facts& l) {
+    if (!v.has("shard", !l.shard.is_whole()) ||
+        !v.begin({"shard", "of a load that several programs sent: which part this is, counted from "
+                           "0", at_times}))
+        return;
+    v.whole({"index"}, l.shard.index, {0, max_shards - 1});
+    v.whole({"count"}, l.shard.count, {1, max_shards});
+    if (l.shard.index >= l.shard.count) v.misfit("index", "one below the count is allowed");
+    v.end();
+}
 inline void fields_of(field_visitor& v, load_facts& l) {
     planned_traffic& t = l.sent;
     arrival_data& a = t.arrivals;
@@ -103,14 +115,7 @@ inline void fields_of(field_visitor& v, load_facts& l) {
     v.text({"plan", "the load in one line", if_any}, l.plan);
     v.text({"baseline_workload", "where the baseline is the same server with another one", if_any},
            l.baseline_workload);
-    if (!v.has("shard", !l.shard.is_whole()) ||
-        !v.begin({"shard", "of a load that several programs sent: which part this is, counted from "
-                           "0", at_times}))
-        return;
-    v.whole({"index"}, l.shard.index, {0, max_shards - 1});
-    v.whole({"count"}, l.shard.count, {1, max_shards});
-    if (l.shard.index >= l.shard.count) v.misfit("index", "one below the count is allowed");
-    v.end();
+    program_fields(v, l);
 }
 
 inline void fields_of(field_visitor& v, set_aside_repeat& r) {
@@ -190,6 +195,32 @@ inline void fields_of(field_visitor& v, judging_rule& r) {
                          "calibrations in place of the assumed noise", at_times},
             r.revision, {1, 2});
 }
+inline void fields_of(field_visitor& v, pairing& p) {
+    v.flag({"at_once", "both variants were loaded at the same time", if_any}, p.is_at_once);
+    v.flag({"by_slices", "and are compared by slices of it", if_any}, p.by_slices);
+}
+inline void fields_of(field_visitor& v, known_noise& known) {
+    v.text({"calibration", "the file that calibrated_sd was read from"}, known.noise_file);
+    vector<named_number> noise;
+    for (const auto& [name, sd] : known.noise) noise.push_back({name, sd});
+    named_fields(v, {"calibrated_sd"}, noise, {0, 1});
+    if (v.assigns()) known.noise.clear();
+    for (const named_number& n : noise)
+        if (v.assigns() && !std::isnan(n.value)) known.noise[n.name] = n.value;
+    v.whole({"calibration_repeats", "10 and more replace the assumed noise", if_any},
+            known.noise_repeats, repeats_range);
+}
+inline void fields_of(field_visitor& v, std::shared_ptr<const past_judge>& past) {
+    if (!v.has("history", past != nullptr)) return;
+    const extension& its = the_past();
+    // Reading makes a new judge; a visitor that only writes must not change the old one.
+    const auto own = v.assigns() || !past ? its.new_judge()
+                                          : std::const_pointer_cast<past_judge>(past);
+    if (v.assigns()) past = own;
+    if (!v.begin({"history", "the runs of main", at_times})) return;
+    own->fields(v);
+    v.end();
+}
 /// The data beside records that verdicts depend on.
 inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_conditions& under,
                       expected_load& expected) {
@@ -200,8 +231,7 @@ inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_cond
     v.flag({"other_workload", "the baseline's workload was another", if_any}, under.other_workload);
     v.flag({"other_requests", "the baseline is the same server, asked in another way", if_any},
            under.other_requests);
-    v.flag({"at_once", "both variants were loaded at the same time", if_any}, under.is_at_once);
-    v.flag({"by_slices", "and are compared by slices of it", if_any}, under.by_slices);
+    fields_of(v, static_cast<pairing&>(under));
     v.number({"decided_after", "the part of the load after which all was decided, so that it ended",
               if_any}, under.decided_after, {0.25, 1, 1});
     v.flag({"fresh_pairs", "the servers were started again for each pair, or one was both variants",
@@ -227,26 +257,9 @@ inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_cond
                            "of which metrics nothing is judged for it; of none where none is "
                            "named", if_any},
            under.unsupported, [&](unsupported_metrics& u) { fields_of(v, u); });
-    v.text({"calibration", "the file that calibrated_sd was read from"}, judged_by.noise_file);
-    vector<named_number> noise;
-    for (const auto& [name, sd] : judged_by.noise) noise.push_back({name, sd});
-    named_fields(v, {"calibrated_sd"}, noise, {0, 1});
-    if (v.assigns()) judged_by.noise.clear();
-    for (const named_number& n : noise)
-        if (v.assigns() && !std::isnan(n.value)) judged_by.noise[n.name] = n.value;
-    v.whole({"calibration_repeats", "10 and more replace the assumed noise", if_any},
-            judged_by.noise_repeats, repeats_range);
+    fields_of(v, static_cast<known_noise&>(judged_by));
     v.object({"stored_baseline"}, judged_by.stored);
-    if (!v.has("history", judged_by.past != nullptr)) return;
-    const extension& its = the_past();
-    // Reading makes a new judge; a visitor that only writes must not change the old one.
-    const auto past = v.assigns() || !judged_by.past
-                          ? its.new_judge()
-                          : std::const_pointer_cast<past_judge>(judged_by.past);
-    if (v.assigns()) judged_by.past = past;
-    if (!v.begin({"history", "the runs of main", at_times})) return;
-    past->fields(v);
-    v.end();
+    fields_of(v, judged_by.past);
 }
 
 /// The client's self-check in seconds and fractions, which it does not have in virtual time.

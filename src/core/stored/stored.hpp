@@ -51,6 +51,12 @@ struct stored_gate {
     plan described{};    // as far as the file has it, without its objectives
 };
 
+inline planned_baseline described_baseline(const stored_gate& g, const expected_load& expected) {
+    planned_baseline b{g.seen};
+    b.has_baseline = expected.has_baseline;
+    b.has_stored_baseline = !g.judged_by.stored.file.empty() || g.judged_by.past;
+    return b;
+}
 /// Returns the plan from which reports describe the load of a stored gate, and which decides the
 /// objectives that it can have.
 inline plan described_plan(const stored_gate& g, const expected_load& expected) {
@@ -63,11 +69,7 @@ inline plan described_plan(const stored_gate& g, const expected_load& expected) 
     t.arrivals.described = l.arrivals;
     t.seed = parsed_number<std::uint64_t>(l.seed).value_or(0);
     t.hash = l.trace_hash;
-    planned_judging j;
-    j.has_baseline = expected.has_baseline;
-    j.is_at_once = g.seen.is_at_once;
-    j.by_slices = g.seen.by_slices;
-    j.has_stored_baseline = !g.judged_by.stored.file.empty() || g.judged_by.past;
+    planned_judging j{{}, described_baseline(g, expected)};
     if (!g.seen.candidate.empty()) {
         const repeat_data& first = g.seen.candidate.front();
         j.usd_per_hour = first.usd_per_hour;

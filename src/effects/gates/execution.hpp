@@ -86,8 +86,8 @@ inline std::uint64_t fresh_nonce(std::uint64_t seed, std::string_view gate) {
 }
 
 inline plan plan_of(const scenario& s, const gate_identity& who, std::uint64_t seed,
-                    scenario_use use, const api_traits& api, const load_shard& part = {}) {
-    plan p = planned(s, seed, read_workload_files(s, seed), use, api, part);
+                    const plan_use& how, const api_traits& api) {
+    plan p = planned(s, seed, read_workload_files(s, seed), how, api);
     static_cast<gate_identity&>(p) = who;
     p = with_traffic(std::move(p), [](planned_traffic& t) { t.hash = trace_hash(t); });
     p.nonce = fresh_nonce(seed, p.name);
@@ -258,22 +258,22 @@ public:
             return ended_by(gate_outcome::skipped, "a calibration run searches no capacity");
         load_sharing& sharing = the_sharing();
         sharing.check(scenario_, asked_);
-        if (rehearses()) model_ = the_rehearsals().rehearsal_of(asked_, who_.name, scenario_);
-        enter(model_ ? new_environment_for(*model_) : new_environment_for(scenario_));
+        enter_environment();
         plan p;
         run_mode mode;
         std::optional<gate_servers> servers;
         std::optional<gate_run> repeats;
         bool is_up = false;
         sharing.all_or_none([&] {
-            prepare(p, mode);
+            mode = prepared_mode();
+            p = prepared_plan(mode);
             servers.emplace(scenario_, model_.get());
             await_start(*servers);
             mode.begin(budget_began_ns());
         });
         sharing.take_part(p, scenario_, asked_, number_);
         const bool is_first = rank_of_program() == 0;
-        if (!is_first) mode.deadline_ns = 0;  // the first variant decides on the deadline
+        if (!is_first) mode.deadline_ns = 0;  // the first program decides on the deadline
         sharing.all_or_none([&] {
             if (stop_asked.load())
                 throw no_server("the run was interrupted before this gate began");
@@ -290,14 +290,7 @@ public:
             throw;
         }
         sharing.end_gate();
-        measured_gate m = repeats->finished();
-        gate_report g = report_of(m, asked_);
-        if (mode.kind == run_kind::write_baseline) write_as_baseline(g, m, asked_);
-        if (asked_.keeps)
-            g.not_kept = asserts() ? the_past().keep(g, m.past.get(), m.seen.stopped)
-                                   : why_not_added(searches() ? "find_capacity()" : "run()");
-        if (model_) model_->mark(g, m.seen);
-        return closed(std::move(g), std::move(m));
+        return reported(repeats->finished(), mode);
     }
 
 private:
@@ -314,27 +307,38 @@ private:
         servers.await_start(asked_.ready_within_s, asked_.ready_path);
         program_began_ns += now_ns() - from_ns;
     }
-    /// Makes a valid plan, and says how its measurements are used.
-    void prepare(plan& p, run_mode& mode) {
-        const bool appends = asked_.keeps && asserts() && !searches();
-        p = plan_of(appends ? the_past().as_kept(scenario_) : scenario_, who_, asked_.seed, use_,
-                    api_of(scenario_.target), the_sharing().part());
-        mode = mode_of(p, asked_);
-        if (appends && mode.kind == run_kind::judge) mode.kind = run_kind::append;
+    /// Enters the environment of its servers, or of the models in their place.
+    void enter_environment() {
+        if (rehearses()) model_ = the_rehearsals().rehearsal_of(asked_, who_.name, scenario_);
+        enter(model_ ? new_environment_for(*model_) : new_environment_for(scenario_));
+    }
+    /// What is done with the measurements.
+    run_mode prepared_mode() const {
+        run_mode mode = mode_of(scenario_.baseline, who_.name, asked_);
+        if (asked_.keeps && asserts() && !searches()) mode.kind = run_kind::append;
         mode.model = model_;
+        return mode;
+    }
+    /// Makes a valid plan, and reads the run that it is compared with.
+    plan prepared_plan(run_mode& mode) const {
+        const plan p = plan_of(mode.appends() ? the_past().as_kept(scenario_) : scenario_, who_,
+                               asked_.seed,
+                               {use_, the_sharing().part(), mode.all_repeats(asked_)},
+                               api_of(scenario_.target));
         if (p.judged->has_stored_baseline && mode.kind != run_kind::write_baseline)
             mode.stored = std::make_shared<const stored_gate>(
                 model_ ? model_->stored_baseline(scenario_, who_, asked_, use_)
                        : stored_gate_of(p));
-        const bool all_repeats = !mode.judges() && mode.kind != run_kind::send_shard && !searches();
-        p = with_judging(std::move(p), [&](planned_judging& j) {
-            if (model_) j.on_fail = {};
-            if (!all_repeats) return;
-            if (mode.kind == run_kind::calibrate)
-                j.max_repeats = std::max(asked_.calibrate, j.first_repeats);
-            j.first_repeats = j.max_repeats;
-            j.max_if_noisy = 0;
-        });
+        return p;
+    }
+    result reported(measured_gate&& m, const run_mode& mode) {
+        gate_report g = report_of(m, asked_);
+        if (mode.kind == run_kind::write_baseline) write_as_baseline(g, m, asked_);
+        if (asked_.keeps)
+            g.not_kept = asserts() ? the_past().keep(g, m.past.get(), m.seen.stopped)
+                                   : why_not_added(searches() ? "find_capacity()" : "run()");
+        if (model_) model_->mark(g, m.seen);
+        return closed(std::move(g), std::move(m));
     }
     result judged_again() {
         measured_gate m;

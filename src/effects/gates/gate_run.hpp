@@ -105,7 +105,7 @@ public:
     /// Returns all measurements, once.
     measured_gate finished() {
         const analysis& found = verdicts_.so_far();
-        if (judged_.on_fail && mode_.judges() && shows_a_miss(found.verdicts))
+        if (judged_.on_fail && mode_.judges() && !mode_.model && shows_a_miss(found.verdicts))
             all_.profile = the_faults().profiled(
                 host_, {.number = positions_.begin(), .deadline_ns = mode_.deadline_ns},
                 all_.seen.notes);

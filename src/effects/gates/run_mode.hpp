@@ -23,10 +23,9 @@
 #include "effects/system/sharing.hpp"
 #include "effects/targets/live_target.hpp"
 
-#include <cstddef>  // size_t
 #include <filesystem>  // a baseline, and where reports go
-#include <map>
 #include <memory>  // shared_ptr
+#include <optional>
 #include <stdexcept>  // runtime_error
 #include <string>
 #include <system_error>  // error_code
@@ -80,14 +79,12 @@ enum class run_kind : unsigned char {
 };
 
 /// The environment's settings for a gate, except those of verdicts.
-struct run_mode {
+struct run_mode : known_noise {
     run_kind kind = run_kind::judge;
     double time_budget_s = 0;
     bool ends_at_first_miss = false;  // also of gates that do not ask for it
     long long deadline_ns = 0;  // 0: none
-    std::map<std::string, double> noise{};
-    std::string noise_file{}, no_noise{};  // of a named calibration; why it is missing
-    std::size_t noise_repeats = 0;
+    std::string no_noise{};  // why a calibration that is named has none
     std::shared_ptr<const rehearsal> model{};  // of all servers, in a rehearsal
     answers_shown answers = answers_shown::open;
     std::shared_ptr<const stored_gate> stored{};  // of a stored baseline's file, or of its model
@@ -98,28 +95,40 @@ struct run_mode {
     }
     bool appends() const { return kind == run_kind::append; }
     bool judges() const { return kind == run_kind::judge || appends(); }
+    /// The repeats that are measured whatever they show (plan_use).
+    std::optional<int> all_repeats(const settings& asked) const {
+        if (kind == run_kind::calibrate) return asked.calibrate;
+        return kind == run_kind::write_baseline ? std::optional<int>(0) : std::nullopt;
+    }
 };
-/// Its time has not begun yet.
-inline run_mode mode_of(const plan& p, const settings& asked) {
-    const bool writes = asked.write_baseline && p.judged->has_stored_baseline;
+inline run_kind kind_of_run(const any_baseline& baseline, const settings& asked) {
+    const bool writes = asked.write_baseline && baseline.is_stored();
     if (asked.calibrate != 0 && writes)
         refuse({"LLMBENCH_CALIBRATE and LLMBENCH_WRITE_BASELINE are both set: do one after the "
                 "other"});
+    return asked.calibrate != 0 ? run_kind::calibrate
+           : writes             ? run_kind::write_baseline
+           : asked.is_shard     ? run_kind::send_shard
+                                : run_kind::judge;
+}
+inline void read_noise(run_mode& into, const std::string& file, const std::string& gate) {
+    if (file.empty()) return;
+    gate_calibration known =
+        read_calibration(file_content(file, "LLMBENCH_CALIBRATION"), file, gate);
+    into.noise = std::move(known.noise);
+    into.noise_repeats = known.repeats;
+    into.no_noise = std::move(known.why_none);
+    if (!into.noise.empty()) into.noise_file = file;
+}
+/// Its time has not begun yet. `gate`: its name in the file of a calibration.
+inline run_mode mode_of(const any_baseline& baseline, const std::string& gate,
+                        const settings& asked) {
     run_mode mode;
-    mode.kind = asked.calibrate != 0 ? run_kind::calibrate
-                : writes             ? run_kind::write_baseline
-                : asked.is_shard     ? run_kind::send_shard
-                                     : run_kind::judge;
+    mode.kind = kind_of_run(baseline, asked);
     mode.answers = asked.answers;
     mode.time_budget_s = asked.time_budget_s;
     mode.ends_at_first_miss = asked.ends_at_first_miss;
-    if (asked.calibration.empty()) return mode;
-    gate_calibration known = read_calibration(
-        file_content(asked.calibration, "LLMBENCH_CALIBRATION"), asked.calibration, p.name);
-    mode.noise = std::move(known.noise);
-    mode.noise_repeats = known.repeats;
-    mode.no_noise = std::move(known.why_none);
-    if (!mode.noise.empty()) mode.noise_file = asked.calibration;
+    read_noise(mode, asked.calibration, gate);
     return mode;
 }
 
@@ -129,9 +138,7 @@ inline judging_parameters parameters_asked(const plan& p, const run_mode& mode) 
     t.slos = p.judged->slos;
     t.objectives_held = p.judged->search.objectives_held;
     t.rule = p.judged->rule;
-    t.noise = mode.noise;
-    t.noise_file = mode.noise_file;
-    t.noise_repeats = mode.noise_repeats;
+    static_cast<known_noise&>(t) = mode;
     return t;
 }
 inline void check_images(const planned_traffic& p, const api_traits& api) {

@@ -110,7 +110,7 @@ TEST_CASE("ranks take a load of both variants, and judge it at its end only") {
     const load_shard second{1, 4};
     CHECK_NOTHROW(check_shard(*p.sent, second));
     const auto of_rank = [&] {
-        return planned(s, 1, {}, scenario_use::measure, apis[0], second).judged->rule;
+        return planned(s, 1, {}, {scenario_use::measure, second}).judged->rule;
     };
     const judging_rule of_ranks = of_rank();
     s.repeats = 1;  // the whole time

@@ -119,9 +119,10 @@ inline vector<double> asked_loads(const vector<slo>& slos) {
 /// need.
 inline measured_load judged_search(const scenario& s, const repeat_counts& repeats,
                                  scenario_use use) {
-    measured_load all{.requests = s.requests == 0 && s.duration.seconds() == 0
-                                    ? requests_of_a_probe
-                                    : static_cast<long long>(s.requests)};
+    measured_load all;
+    all.requests = s.requests == 0 && s.duration.seconds() == 0
+                       ? requests_of_a_probe
+                       : static_cast<long long>(s.requests);
     for (const bool advisory : {false, true})
         for (const slo& x : s.slos) {
             if (x.is_advisory != advisory) continue;
@@ -132,11 +133,12 @@ inline measured_load judged_search(const scenario& s, const repeat_counts& repea
     all.search.asked = asked_loads(all.slos);
     all.search.to_the_interval = use == scenario_use::find_capacity;
     if (all.search.to_the_interval) {
-        all.repeats = {max_probes_of_a_search, max_probes_of_a_search};
+        all.measure_all(max_probes_of_a_search);
         all.rule = rule_of_a_load(options_of_an_end(), all.search.objectives_held);
     } else {
-        all.repeats = {repeats.first, repeats.most};
-        all.rule = rule_of_a_load(s.judging, all.search.objectives_held, repeats.most);
+        all.first_repeats = repeats.first_repeats;
+        all.max_repeats = repeats.max_repeats;
+        all.rule = rule_of_a_load(s.judging, all.search.objectives_held, all.max_repeats);
     }
     return all;
 }
