@@ -83,13 +83,21 @@ struct foreseen_work {
     std::string unknown{};  // why it is not known, "" if it is or nobody asks
 };
 
+/// Of a probe.
+struct probe_facts {
+    double load = 0;  // requests/s or users; 0: not a search
+    probe_of part = probe_of::asked;
+    std::string disturbed{};  // why it does not count: the client affected it
+};
+/// At once: how fast a server answered the same requests as alone.
+struct speed_facts {
+    double speed_at_once = not_a_number;  // as a part of that alone; NaN: not tried
+    double speed_error = not_a_number;    // the standard error of its logarithm
+};
 /// One repeat of one variant, without its requests.
-struct repeat_facts : client_counts {
+struct repeat_facts : client_counts, probe_facts, speed_facts {
     run_variant variant = run_variant::candidate;
     int index = 0;
-    double load = 0;  // of a probe: requests/s or users; 0: not a search
-    probe_of part = probe_of::asked;  // of a probe
-    std::string disturbed{};  // why a probe does not count: the client affected it
     vector<std::string> labels{};  // of the parts of the workload
     vector<side_task_seen> side_tasks{};
     time_interval window{};  // the steady part; without it there are no rates
@@ -121,9 +129,6 @@ struct repeat_facts : client_counts {
     warmup_seen warmup{};     // if it ends when the server is stable
     answer_differences differences{};  // of compared answers of a candidate
     foreseen_work foreseen{};  // where work is counted
-    // At once: how fast it answered the same requests, as a part of its speed alone; the standard
-    // error of its logarithm. NaN: not tried.
-    double speed_at_once = not_a_number, speed_error = not_a_number;
 };
 
 /// A stretch of a load before which the server had nothing to do, and the delay of its latest send.

@@ -58,6 +58,13 @@ inline void answer_fields(field_visitor& v, record& r) {
         if (v.assigns()) r.answer_hash = hash_in(hash);
     }
 }
+/// Its place in the traffic.
+inline void place_fields(field_visitor& v, record& r) {
+    v.exact({"conversation", "its number in the trace", at_times}, r.conversation);
+    v.whole({"turn", "of the conversation", at_times}, r.turn, few_range);
+    v.whole({"depth", "in its session, 0 is the main line", if_any}, r.depth, few_range);
+    v.whole({"part", "of the workload: its place among the repeat's labels", if_any}, r.part);
+}
 /// A line of records.jsonl and its gate.
 inline void fields_of(field_visitor& v, record& r, std::string& gate) {
     v.text({"id", "sent as X-Request-Id"}, r.id);
@@ -92,10 +99,7 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
             maybe_reported_range);
     v.whole({"tokens_at_once", "of the output, as a lump, faster than they were generated", if_any},
             r.tokens_at_once, reported_range);
-    v.exact({"conversation", "its number in the trace", at_times}, r.conversation);
-    v.whole({"turn", "of the conversation", at_times}, r.turn, few_range);
-    v.whole({"depth", "in its session, 0 is the main line", if_any}, r.depth, few_range);
-    v.whole({"part", "of the workload: its place among the repeat's labels", if_any}, r.part);
+    place_fields(v, r);
     v.whole({"reads", "that brought content events", at_times}, r.reads, events_range);
     v.whole({"first_read_events", "", at_times}, r.first_read_events, events_range);
     v.whole({"unknown_gaps", "between events that a late client read together: only the last "
@@ -365,19 +369,54 @@ inline void client_fields(field_visitor& v, repeat_facts& d) {
     v.whole({"disturbed_requests", "in whose time it lost over 20 ms", at_times},
             d.disturbed_requests);
 }
+inline void fields_of(field_visitor& v, probe_facts& p) {
+    if (!v.has("load", p.load > 0)) return;
+    v.number({"load", "of a probe: requests/s, or users of a closed loop", at_times}, p.load,
+             {1e-9, max_rate});
+    v.choice({"part", "of a probe: tried by a search, or asked for by an objective", at_times},
+             p.part, probe_of::asked);
+    v.text({"disturbed", "of a probe: why it shows nothing, through the client", at_times},
+           p.disturbed);
+}
+inline void fields_of(field_visitor& v, speed_facts& s) {
+    if (!v.has("speed_at_once", !std::isnan(s.speed_at_once))) return;
+    v.number({"speed_at_once", "at which it answered beside the other variant's load, as a part "
+                               "of that alone", at_times}, s.speed_at_once);
+    v.number({"speed_error", "the standard error of its logarithm", at_times}, s.speed_error);
+}
+/// What was not asked for of all requests.
+inline void odd_fields(field_visitor& v, repeat_facts& d) {
+    v.whole({"short_outputs", "completed requests with fewer tokens than forced"},
+            d.short_outputs);
+    v.whole({"long_outputs", "and with more"}, d.long_outputs);
+    v.whole({"short_prompts", "and with under 80 % of the prompt tokens asked for", if_any},
+            d.short_prompts);
+    v.whole({"equal_openings", "and whose texts begin alike, though their prompts do not", if_any},
+            d.equal_openings);
+}
+/// What was seen of the server, and what else was done to it.
+inline void server_fields(field_visitor& v, repeat_facts& d, cross_check& checked,
+                          long long from_ns) {
+    if (v.has("server", d.server.is_read) &&
+        v.begin({"server", "what the server reported in a repeat, on its page of metrics and "
+                           "on those of exporters", at_times, "server"})) {
+        if (v.assigns()) d.server.is_read = true;
+        fields_of(v, d.server, checked, from_ns);
+        v.end();
+    }
+    v.list({"beside", "what else was done to the server under the load, task by task", if_any},
+           d.side_tasks, [&](side_task_seen& t) { fields_of(v, t, from_ns); });
+}
+inline void rank_fields(field_visitor& v, repeat_facts& d, long long from_ns) {
+    v.list({"ranks", "of a load that several programs sent: what each says of itself", if_any},
+           d.ranks, [&](rank_part& r) { fields_of(v, r, from_ns); });
+}
 /// A repeat of one variant in result.json, without its requests: facts, the cross-check and
 /// statistics. Times are of the clock.
 inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
                       vector<named_number>& statistics) {
     v.whole({"index"}, d.index, {0, most_of_few});
-    if (v.has("load", d.load > 0)) {
-        v.number({"load", "of a probe: requests/s, or users of a closed loop", at_times}, d.load,
-                 {1e-9, max_rate});
-        v.choice({"part", "of a probe: tried by a search, or asked for by an objective", at_times},
-                 d.part, probe_of::asked);
-        v.text({"disturbed", "of a probe: why it shows nothing, through the client", at_times},
-               d.disturbed);
-    }
+    fields_of(v, static_cast<probe_facts&>(d));
     long long from_ns = d.window.from_ns(), to_ns = d.window.to_ns();
     v.time({"window_from_ns", "CLOCK_MONOTONIC, the window in which throughput is counted"},
            from_ns, exact_range);
@@ -389,22 +428,12 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     v.seconds({"startup_s"}, d.startup_s);
     if (v.has("first_answer_s", !std::isnan(d.first_answer_s)))
         v.seconds({"first_answer_s", "of the cold server", at_times}, d.first_answer_s);
-    if (v.has("speed_at_once", !std::isnan(d.speed_at_once))) {
-        v.number({"speed_at_once", "at which it answered beside the other variant's load, as a "
-                                   "part of that alone", at_times}, d.speed_at_once);
-        v.number({"speed_error", "the standard error of its logarithm", at_times}, d.speed_error);
-    }
+    fields_of(v, static_cast<speed_facts&>(d));
     v.text({"target_gone", "why, where the server went away"}, d.target_gone);
     v.flag({"interrupted"}, d.interrupted);
     v.flag({"decided_early", "all was decided at the end of its window: requests planned later do "
                              "not count", if_any}, d.decided_early);
-    v.whole({"short_outputs", "completed requests with fewer tokens than forced"},
-            d.short_outputs);
-    v.whole({"long_outputs", "and with more"}, d.long_outputs);
-    v.whole({"short_prompts", "and with under 80 % of the prompt tokens asked for", if_any},
-            d.short_prompts);
-    v.whole({"equal_openings", "and whose texts begin alike, though their prompts do not", if_any},
-            d.equal_openings);
+    odd_fields(v, d);
     way_fields(v, d);
     v.whole({"shared_tokens", "prompt tokens that the workload lets a prefix cache have, of "
                               "requests that report how many were cached; -1 where none does"},
@@ -418,19 +447,10 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     double error = d.gaps_counted ? gap_error : 0;  // not read back
     v.number({"itl_relative_error", "of itl percentiles at most, 0 where every gap was kept"},
              error, {0, 1, 0});
-    if (v.has("server", d.server.is_read) &&
-        v.begin({"server", "what the server reported in a repeat, on its page of metrics and "
-                           "on those of exporters", at_times, "server"})) {
-        if (v.assigns()) d.server.is_read = true;
-        fields_of(v, d.server, checked, from_ns);
-        v.end();
-    }
-    v.list({"beside", "what else was done to the server under the load, task by task", if_any},
-           d.side_tasks, [&](side_task_seen& t) { fields_of(v, t, from_ns); });
+    server_fields(v, d, checked, from_ns);
     fields_of(v, d.differences);
     fields_of(v, d.foreseen);
-    v.list({"ranks", "of a load that several programs sent: what each says of itself", if_any},
-           d.ranks, [&](rank_part& r) { fields_of(v, r, from_ns); });
+    rank_fields(v, d, from_ns);
     named_fields(v, {"statistics", "by name, as in an SLO: \"p99(ttft)\"; of fractions that a "
                                    "later run is held against their counts, too: "
                                    "\"misses(error_rate)\""},

@@ -97,6 +97,11 @@ inline void fields_of(field_visitor& v, label_figures& f) {
     v.number({"request_throughput", "req/s"}, f.request_throughput, any_number);
 }
 
+inline void part_fields(field_visitor& v, variant_figures& a) {
+    v.list({"labels", "of the parts of a mix, or the steps of sessions", if_any}, a.labels,
+           [&](label_figures& f) { fields_of(v, f); });
+}
+
 inline std::string about_unit(metric_unit unit) {
     if (unit == metric_unit::time) return "seconds, null where there are none";
     const written_unit* u = unit == metric_unit::fraction ? nullptr : first_unit_of(unit);
@@ -118,8 +123,7 @@ inline void fields_of(field_visitor& v, variant_figures& a, token_fit& fit, std:
     if (v.has("tokens_per_request", !std::isnan(a.tokens.output)))
         v.object({"tokens_per_request", "of completed requests, on the average: where the arms are "
                                         "one server asked in two ways", at_times}, a.tokens);
-    v.list({"labels", "of the parts of a mix, or the steps of sessions", if_any}, a.labels,
-           [&](label_figures& f) { fields_of(v, f); });
+    part_fields(v, a);
     if (v.has("prefix_cache", a.prefix_cache.prompt > 0) &&
         v.begin({"prefix_cache", "what the server's prefix cache had of the prompts; missing where "
                                  "the server does not say", at_times})) {
