@@ -230,7 +230,7 @@ inline int explain_gates(const given_options& o) {
             session::of_this_program().with_reports([&](program_reports& r) {
                 const gate_report& of = r.gates[number];
                 if (of.outcome != gate_outcome::skipped) worst = worse_of(worst, of.outcome);
-                if (!of.rehearsal.model.empty()) model = of.rehearsal.model;
+                if (of.is_modelled()) model = of.rehearsal.model;
                 all.push_back(explained(*g, of, std::move(left_out)));
                 if (costs.budget_s > 0 && of.refusal.empty())
                     add_designs(o, calibration, *g, costs, all.back());

@@ -63,7 +63,6 @@ struct variant_figures {
     vector<label_figures> labels{};
     request_tokens tokens{};  // where the variants have different workloads
     server_usage server{};
-    vector<rank_part> ranks{};  // of all repeats
     std::size_t exempt = 0;  // failed requests that are exempt because of a side task
     vector<repeat_figures> repeats{};
     vector<repeat_timeline> timelines{};
@@ -151,23 +150,28 @@ inline vector<named_number> named_statistics(const vector<statistic_data>& kept,
     return all;
 }
 
+inline vector<std::pair<metric_id, double>> run_values_of(const repeat_list& variant) {
+    vector<std::pair<metric_id, double>> all;
+    const auto add = [&](metric_id id) { all.emplace_back(id, run_value(id, variant)); };
+    const auto add_known = [&](metric_id id) {
+        if (!std::isnan(run_value(id, variant))) add(id);
+    };
+    for (const metric_facts& m : metric_table)
+        if (is_cost(m.id)) add_known(m.id);
+        else if (is_throughput(m.id)) add(m.id);
+    add(metric_id::error_rate);
+    add_known(metric_id::accuracy);
+    add_known(metric_id::same_answers);
+    add(metric_id::startup_time);
+    add_known(metric_id::first_answer_time);
+    return all;
+}
 inline variant_figures variant_figures_of(const plan& p, const gate_figures& g,
                                   const repeat_list& variant,
                                   const repeat_list* twins = nullptr) {
     variant_figures a;
     for (const metric_id id : g.metrics) a.distributions.push_back(distribution_of(id, variant));
-    const auto over_run = [&](metric_id id) {
-        a.run_values.emplace_back(id, run_value(id, variant));
-    };
-    for (const metric_facts& m : metric_table)
-        if (is_throughput(m.id) && !(is_cost(m.id) && std::isnan(run_value(m.id, variant))))
-            over_run(m.id);
-    over_run(metric_id::error_rate);
-    for (const metric_id id : {metric_id::accuracy, metric_id::same_answers})
-        if (!std::isnan(run_value(id, variant))) over_run(id);
-    over_run(metric_id::startup_time);
-    if (!std::isnan(run_value(metric_id::first_answer_time, variant)))
-        over_run(metric_id::first_answer_time);
+    a.run_values = run_values_of(variant);
     a.statuses = status_counts(variant);
     a.failures = failure_kinds(variant);
     if (p.sent->scores.empty()) a.finish_reasons = finish_reasons(variant);
@@ -185,7 +189,6 @@ inline variant_figures variant_figures_of(const plan& p, const gate_figures& g,
     for (const repeat_data& d : variant) {
         for (const record& r : d.records) a.exempt += is_measured(r) && r.exempt;
         a.repeats.push_back(repeat_figures_of(d, g.kept, twin_of(twins, d)));
-        for (const rank_part& r : d.ranks) a.ranks.push_back(r);
     }
     return a;
 }

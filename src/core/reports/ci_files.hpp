@@ -174,7 +174,7 @@ inline std::string summary_of(const gate_report& g) {
     if (!g.verdicts.empty())
         fill(out, "| verdict | objective | {is_measured?measured|modelled} | typical repeat | "
              "interval | headroom | note |\n| --- | --- | ---: | ---: | ---: | ---: | --- |\n",
-             {{"is_measured", g.rehearsal.model.empty()}});
+             {{"is_measured", !g.is_modelled()}});
     for (const slo_verdict& v : g.verdicts) {
         const estimate_t& e = v.estimate;
         const char* mark = name_at({"\u2705", "\u274C", "\u26A0\uFE0F", "\u26A0\uFE0F", "\u2796"},
@@ -193,10 +193,7 @@ inline std::string summary_of(const gate_report& g) {
              {{"generates", g.what.sent->scores.empty()},
               {"throughput", throughput_text(g, variant)}, {"status", status_text(variant)},
               {"problem", g.self_check.ok ? "" : g.self_check.reason.c_str()}});
-    for (const std::string& note : notes_on(g)) fill(out, "\n{note:m}\n", {{"note", note}});
-    if (g.judged_by.past)
-        for (const std::string& line : g.judged_by.past->lines(g)) fill(out, "\n{line:m}\n",
-            {{"line", line}});
+    for (const std::string& note : notes_with_past(g)) fill(out, "\n{note:m}\n", {{"note", note}});
     fill(out, "[\n{profile:c}\n]\n", {{"profile", g.profile_text()}});
     return out;
 }
@@ -260,7 +257,7 @@ inline std::string cost_text(const vector<gate_report>& gates) {
     double took_s = 0;
     bool is_virtual = false;
     for (const gate_report& g : gates) {
-        took_s += g.rehearsal.model.empty() ? g.took_s : 0;
+        took_s += g.is_modelled() ? 0 : g.took_s;
         is_virtual = is_virtual || g.target.is_virtual;
     }
     return filled("[{minutes?}The gate{gates:s} took {minutes:.1f} minutes{is_virtual? of virtual "
@@ -375,62 +372,81 @@ inline std::string github_annotations(const vector<gate_report>& gates,
     return out;
 }
 
-/// Returns OpenMetrics text (version 1.0, SI units), for GitLab's metrics report among others. No
-/// label has a '#': GitLab takes it for a comment and refuses the whole file.
-inline std::string open_metrics(const vector<gate_report>& gates) {
-    const auto label = [](const std::string& s) {
-        std::string out;
-        for (const char c : printable(s, s.size() * 4 + 4))
-            out += c == '"' || c == '\\' ? std::string("\\") + c
-                 : c == '#' ? "No. " : std::string(1, c);
-        return out;
-    };
-    const auto number = [](double v) {
-        return std::isnan(v) ? std::string("NaN")
-               : std::isinf(v) ? std::string(v > 0 ? "+Inf" : "-Inf") : json_number(v);
-    };
-    std::map<std::string, int> written;  // a series may be there only once
-    const auto own_label = [&](const std::string& of, const std::string& text) {
-        const std::string words = label(text);
-        const int n = ++written[of + words];
-        return n == 1 ? words : words + printed(" (%d)", n);
-    };
-    std::string measured, estimates, limits, metrics, loads;
-    for (const gate_report& g : gates) {
-        if (g.figures.candidate.empty()) continue;
-        const std::string gate = joined({"{gate=\"", own_label("", g.what.name), "\",",
+/// The value of a label in OpenMetrics. None has a '#': GitLab takes it for a comment and refuses
+/// the whole file.
+inline std::string metrics_escaped(const std::string& s) {
+    std::string out;
+    for (const char c : printable(s, s.size() * 4 + 4))
+        out += c == '"' || c == '\\' ? std::string("\\") + c
+               : c == '#'            ? "No. "
+                                     : std::string(1, c);
+    return out;
+}
+/// The lines of one file of OpenMetrics, family by family. A series may be there only once.
+class metrics_lines {
+public:
+    void add(const gate_report& g) {
+        if (g.figures.candidate.empty()) return;
+        const std::string gate = joined({"{gate=\"", once("", g.what.name), "\",",
                                          g.target.is_virtual ? "time=\"virtual\"," : "",
-                                         g.rehearsal.model.empty() ? "" : "rehearsal=\"yes\","});
-        for (const slo_verdict& v : g.verdicts) {
-            const std::string slo = own_label(gate, str(v.objective.text()));
-            const std::string of = joined({gate, "slo=\"", slo, "\"} "});
-            fill(measured, "llmbench_slo_measured{labels}{value}\n",
-                 {{"labels", of}, {"value", number(v.measured)}});
-            fill(estimates, "llmbench_slo_estimate{labels}{value}\n",
-                 {{"labels", of}, {"value", number(v.estimate.value)}});
-            fill(limits, "llmbench_slo_limit{labels}{value}\n",
-                 {{"labels", of}, {"value", number(v.limit)}});
-        }
-        if (const auto& c = g.figures.search; g.what.judged->search.to_the_interval)
-            for (const auto& [end, value] :
-                 {std::pair{"low", c->ends.low}, std::pair{"high", c->ends.high}})
-                fill(loads, "llmbench_capacity{gate}end=\"{end}\"} {value}\n",
-                     {{"gate", gate}, {"end", end}, {"value", number(value)}});
-        for (std::size_t i = 0; i < g.figures.table_rows; ++i) {
-            const metric_row& r = g.figures.candidate.distributions[i].row;
-            for (const row_statistic& s : row_statistics)
-                fill(metrics, "llmbench_latency_seconds{gate}"
-                     "metric=\"{metric}\",statistic=\"{statistic}\"} {value}\n",
-                     {{"gate", gate}, {"metric", metric_name(r.metric)}, {"statistic", s.name},
-                      {"value", number(r.*s.value)}});
-        }
+                                         g.is_modelled() ? "rehearsal=\"yes\"," : ""});
+        for (const slo_verdict& v : g.verdicts) add(gate, v);
+        if (g.what.judged->search.to_the_interval) add(gate, (*g.figures.search).ends);
+        for (std::size_t i = 0; i < g.figures.table_rows; ++i)
+            add(gate, g.figures.candidate.distributions[i].row);
     }
-    return filled("# TYPE llmbench_slo_measured gauge\n{measured}# TYPE llmbench_slo_estimate "
-                  "gauge\n{estimates}# TYPE llmbench_slo_limit gauge\n{limits}[# TYPE "
-                  "llmbench_capacity gauge\n{loads}]# TYPE llmbench_latency_seconds gauge\n# UNIT "
-                  "llmbench_latency_seconds seconds\n{metrics}# EOF\n",
-                  {{"measured", measured}, {"estimates", estimates}, {"limits", limits},
-                   {"loads", loads}, {"metrics", metrics}});
+    std::string text() const {
+        return filled("# TYPE llmbench_slo_measured gauge\n{measured}# TYPE llmbench_slo_estimate "
+                      "gauge\n{estimates}# TYPE llmbench_slo_limit gauge\n{limits}[# TYPE "
+                      "llmbench_capacity gauge\n{loads}]# TYPE llmbench_latency_seconds gauge\n"
+                      "# UNIT llmbench_latency_seconds seconds\n{latencies}# EOF\n",
+                      {{"measured", measured_}, {"estimates", estimates_}, {"limits", limits_},
+                       {"loads", loads_}, {"latencies", latencies_}});
+    }
+
+private:
+    static std::string number(double v) {
+        return std::isnan(v)   ? std::string("NaN")
+               : std::isinf(v) ? std::string(v > 0 ? "+Inf" : "-Inf")
+                               : json_number(v);
+    }
+    /// The text, with a number behind it if `of` has it already.
+    std::string once(const std::string& of, const std::string& text) {
+        const std::string words = metrics_escaped(text);
+        const int n = ++written_[of + words];
+        return n == 1 ? words : words + printed(" (%d)", n);
+    }
+    void add(const std::string& gate, const slo_verdict& v) {
+        const std::string of =
+            joined({gate, "slo=\"", once(gate, str(v.objective.text())), "\"} "});
+        fill(measured_, "llmbench_slo_measured{of}{value}\n",
+             {{"of", of}, {"value", number(v.measured)}});
+        fill(estimates_, "llmbench_slo_estimate{of}{value}\n",
+             {{"of", of}, {"value", number(v.estimate.value)}});
+        fill(limits_, "llmbench_slo_limit{of}{value}\n",
+             {{"of", of}, {"value", number(v.limit)}});
+    }
+    void add(const std::string& gate, const capacity_ends& found) {
+        fill(loads_, "llmbench_capacity{gate}end=\"low\"} {low}\n"
+             "llmbench_capacity{gate}end=\"high\"} {high}\n",
+             {{"gate", gate}, {"low", number(found.low)}, {"high", number(found.high)}});
+    }
+    void add(const std::string& gate, const metric_row& r) {
+        for (const row_statistic& s : row_statistics)
+            fill(latencies_, "llmbench_latency_seconds{gate}metric=\"{metric}\","
+                 "statistic=\"{statistic}\"} {value}\n",
+                 {{"gate", gate}, {"metric", metric_name(r.metric)}, {"statistic", s.name},
+                  {"value", number(r.*s.value)}});
+    }
+
+    std::map<std::string, int> written_{};
+    std::string measured_{}, estimates_{}, limits_{}, loads_{}, latencies_{};
+};
+/// Returns OpenMetrics text (version 1.0, SI units), for GitLab's metrics report among others.
+inline std::string open_metrics(const vector<gate_report>& gates) {
+    metrics_lines lines;
+    for (const gate_report& g : gates) lines.add(g);
+    return lines.text();
 }
 
 }  // namespace detail

@@ -200,6 +200,19 @@ inline std::string name_on_console(const std::string& name) {
     const std::string shown = printable(name, name.size() * 4 + 4);
     return begins_with_colons(shown) ? "gate " + shown : shown;
 }
+/// Throughput and statuses of each variant.
+inline vector<std::string> outcome_lines(const gate_report& g) {
+    vector<std::string> lines;
+    for (const variant_figures* variant : {&g.figures.candidate, &g.figures.baseline}) {
+        const bool is_baseline = variant == &g.figures.baseline;
+        if (is_baseline && variant->empty()) continue;
+        lines.push_back(filled("{is_baseline?baseline: }{kind} {throughput}, {status}",
+                               {{"is_baseline", is_baseline}, {"kind", throughput_kind(g)},
+                                {"throughput", throughput_text(g, *variant)},
+                                {"status", status_text(*variant)}}));
+    }
+    return lines;
+}
 inline std::string console_text(const gate_report& g, const console_style& style = {}) {
     const std::string title = filled("{name}: {headline}", {{"name", name_on_console(g.what.name)},
                                                             {"headline", headline_text(g)}});
@@ -223,19 +236,9 @@ inline std::string console_text(const gate_report& g, const console_style& style
         const std::string words = filled(format, values);
         if (!words.empty()) out += noted(words);
     };
-    for (const variant_figures* variant : {&g.figures.candidate, &g.figures.baseline}) {
-        const bool is_baseline = variant == &g.figures.baseline;
-        if (!is_baseline || !variant->empty())
-            note("{is_baseline?baseline: }{kind} {throughput}, {status}",
-                 {{"is_baseline", is_baseline}, {"kind", throughput_kind(g)},
-                  {"throughput", throughput_text(g, *variant)}, {"status", status_text(*variant)}});
-    }
+    for (const std::string& line : outcome_lines(g)) note("{line}", {{"line", line}});
     const server_notes wanted = style.verbose ? server_notes::all : server_notes::problems;
-    for (const std::string& words : notes_on(g, wanted)) note(
-        "{words}", {{"words", words}});
-    if (g.judged_by.past)
-        for (const std::string& line : g.judged_by.past->lines(g)) note(
-            "{line}", {{"line", line}});
+    for (const std::string& words : notes_with_past(g, wanted)) note("{words}", {{"words", words}});
     note("{profile}", {{"profile", g.profile_text()}});
     if (style.verbose || has_client_problem(g)) note(
         "client: {client}", {{"client", client_text(g)}});

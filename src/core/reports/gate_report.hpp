@@ -74,6 +74,8 @@ struct gate_report : gate_facts {
     gate_outcome outcome = gate_outcome::unfinished;
     vector<shown_answer> answers{};    // for objectives on answers that did not pass
     rehearsal_report rehearsal{};
+    /// Whether a model answered in the place of every server.
+    bool is_modelled() const { return !rehearsal.model.empty(); }
     bool undecided_fails = false;           // LLMBENCH_INCONCLUSIVE=fail
     double took_s = 0;                      // including the start and stop of servers
     std::string not_kept{};                 // why the history does not have it
@@ -165,7 +167,7 @@ inline headline headline_of(const gate_report& g) {
     if (g.outcome == gate_outcome::invalid || g.outcome == gate_outcome::unfinished)
         return headline::invalid;
     if (!g.calibration.empty()) return headline::calibrated;
-    if (!g.rehearsal.model.empty()) return headline::rehearsed;
+    if (g.is_modelled()) return headline::rehearsed;
     if (count_of(g, verdict::inconclusive) > 0) return headline::inconclusive;
     if (g.outcome == gate_outcome::skipped) return headline::skipped;
     const bool shows_any = any_of(g.verdicts, is_own_objective);
@@ -207,7 +209,7 @@ inline std::string rehearsal_of_all(const vector<gate_report>& gates) {
     std::size_t n = 0;
     double took_s = 0;
     for (const gate_report& g : gates) {
-        if (g.rehearsal.model.empty()) continue;
+        if (!g.is_modelled()) continue;
         ++n;
         if (g.refusal.empty()) took_s += g.took_s;
     }

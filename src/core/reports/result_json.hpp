@@ -91,15 +91,26 @@ inline void identity_fields(field_visitor& v, gate_report& g) {
     v.flag({"inconclusive_fails", "LLMBENCH_INCONCLUSIVE=fail", if_any}, g.undecided_fails);
     v.texts({"notes", "on the load and the servers, known before it was sent", if_any}, g.notes);
 }
-inline void fields_of(field_visitor& v, gate_report& g) {
-    identity_fields(v, g);
-    if (v.has("rehearsal", !g.rehearsal.model.empty()))
+/// Where its verdicts are none.
+inline void purpose_fields(field_visitor& v, gate_report& g) {
+    if (v.has("rehearsal", g.is_modelled()))
         v.object({"rehearsal", "LLMBENCH_REHEARSE: a model answered instead of every server, "
                                "nothing was sent, and nothing here is evidence of any", at_times},
                  g.rehearsal, g.took_s);
     bool is_calibrated = !g.calibration.empty();
     v.flag({"calibrated", "LLMBENCH_CALIBRATE: calibration.json has what came of it", if_any},
            is_calibrated);
+}
+inline void variant_fields(field_visitor& v, gate_report& g, run_variant variant) {
+    const bool is_baseline = variant == run_variant::baseline;
+    if (!v.has(to_string(variant), !is_baseline || g.what.judged->has_baseline)) return;
+    v.object({to_string(variant), "what was measured on one target", at_times, "arm"},
+             is_baseline ? g.figures.baseline : g.figures.candidate,
+             (is_baseline ? g.baseline : g.target).tokens, g.figures.table_rows, g.figures.kept);
+}
+inline void fields_of(field_visitor& v, gate_report& g) {
+    identity_fields(v, g);
+    purpose_fields(v, g);
     const auto each = [&](slo_verdict& of) { fields_of(v, of); };
     vector<slo_verdict> judged;
     v.list({"slos_not_judged", "of a gate that measured nothing", if_any, "slo"},
@@ -120,14 +131,8 @@ inline void fields_of(field_visitor& v, gate_report& g) {
                            expected_first_turns(g.what)};
     v.object({"judging", "what the verdicts depend on beside the records", at_times}, g.judged_by,
              g.under, expected);
-    for (const run_variant variant : {run_variant::candidate, run_variant::baseline}) {
-        const bool is_baseline = variant == run_variant::baseline;
-        if (!v.has(to_string(variant), !is_baseline || g.what.judged->has_baseline)) continue;
-        v.object({to_string(variant), "what was measured on one target", at_times, "arm"},
-                 is_baseline ? g.figures.baseline : g.figures.candidate,
-                 (is_baseline ? g.baseline : g.target).tokens, g.figures.table_rows,
-                 g.figures.kept);
-    }
+    for (const run_variant of : {run_variant::candidate, run_variant::baseline})
+        variant_fields(v, g, of);
     const bool has_figures = !g.target.is_virtual;
     v.object({"self_check", "what the client can say against its own numbers: seconds and "
                             "fractions, which it has none of in virtual time", at_times},

@@ -214,7 +214,7 @@ inline std::string unsupported_text(const unsupported_metrics& u) {
         "no verdict on {of}: {why}", {{"of", of}, {"why", u.why}});
 }
 inline bool is_in_virtual_time(const gate_report& g) {
-    return g.target.is_virtual || !g.rehearsal.model.empty();
+    return g.target.is_virtual || g.is_modelled();
 }
 /// Returns the client's self-check. There is none in virtual time, or in other tools' files.
 inline std::string client_text(const gate_report& g) {
@@ -254,30 +254,64 @@ inline std::string tokens_text(const request_tokens& t) {
 }
 /// The lines about a server's metrics that are notes: all, or those with a problem.
 enum class server_notes : unsigned char { all, problems };
-inline vector<std::string> notes_on(const gate_report& g, server_notes wanted = server_notes::all) {
-    vector<std::string> notes;
-    const auto add = [&](const char* format, std::initializer_list<named_filling> values) {
+/// Notes, of which the empty ones are left out.
+struct note_list {
+    vector<std::string> all{};
+    void add(const char* format, std::initializer_list<named_filling> values) {
         const std::string note = filled(format, values);
-        if (!note.empty()) notes.push_back(note);
-    };
-    const variant_figures &mine = g.figures.candidate, &other = g.figures.baseline;
-    if (g.target.kind == target_kind::files) add(
-        "from {target}", {{"target", target_text(g.target)}});
-    if (!g.rehearsal.model.empty()) add("{rehearsal}", {{"rehearsal", rehearsal_text(g)}});
-    else if (g.target.is_virtual) add(virtual_time_text, {});
+        if (!note.empty()) all.push_back(note);
+    }
+};
+/// What answered, if it was no server of one's own in real time.
+inline void note_source(const gate_report& g, note_list& notes) {
+    if (g.target.kind == target_kind::files)
+        notes.add("from {target}", {{"target", target_text(g.target)}});
+    if (g.is_modelled()) notes.add("{rehearsal}", {{"rehearsal", rehearsal_text(g)}});
+    else if (g.target.is_virtual) notes.add(virtual_time_text, {});
+}
+/// How the requests of both variants differ.
+inline void note_other_requests(const gate_report& g, note_list& notes) {
     if (g.baseline.kind == target_kind::otherwise)
-        add("candidate: options {options}, model {model}; baseline: {baseline}",
-            {{"options", g.target.options}, {"model", g.target.model},
-             {"baseline", target_text(g.baseline)}});
-    if (g.under.other_workload)
-        add("tokens of a request: {candidate}; baseline: {baseline}[, {workload}]",
-            {{"candidate", tokens_text(mine.tokens)}, {"baseline", tokens_text(other.tokens)},
-             {"workload", g.what.sent->otherwise ? (*g.what.sent->otherwise).workload_text : ""}});
+        notes.add("candidate: options {options}, model {model}; baseline: {baseline}",
+                  {{"options", g.target.options}, {"model", g.target.model},
+                   {"baseline", target_text(g.baseline)}});
+    if (!g.under.other_workload) return;
+    notes.add("tokens of a request: {candidate}; baseline: {baseline}[, {workload}]",
+              {{"candidate", tokens_text(g.figures.candidate.tokens)},
+               {"baseline", tokens_text(g.figures.baseline.tokens)},
+               {"workload",
+                g.what.sent->otherwise ? (*g.what.sent->otherwise).workload_text : ""}});
+}
+/// What was seen of one variant, and done beside its load. `whose`: "baseline: ", or "".
+inline void note_variant(const variant_figures& seen, const vector<std::string>& beside,
+                         const char* whose, server_notes wanted, note_list& notes) {
+    notes.add("{reasoning}", {{"reasoning", reasoning_text(seen.reasoning, whose)}});
+    if (wanted == server_notes::all || has_problem(seen.server))
+        notes.add("{server}", {{"server", server_text(seen, whose)}});
+    for (const std::string& task : beside)
+        notes.add("beside the load: {whose}{task}", {{"whose", whose}, {"task", task}});
+    notes.add("[{requests?}{whose}{requests} requests failed while a side task excused it, or the "
+              "client had no means for them: they are counted apart, in no error rate and no "
+              "latency]", {{"requests", seen.exempt}, {"whose", whose}});
+    const answer_counts& a = seen.answers;
+    notes.add("[{is_any?}{whose}{in_one_piece} of {answers} answers came in one piece, {others} "
+              "more began with over 5 % of their tokens at once]",
+              {{"is_any", a.in_a_burst}, {"whose", whose}, {"in_one_piece", a.in_one_piece},
+               {"answers", a.paced}, {"others", a.in_a_burst - a.in_one_piece}});
+}
+inline vector<std::string> notes_on(const gate_report& g, server_notes wanted = server_notes::all) {
+    note_list notes;
+    const auto add = [&](const char* format, std::initializer_list<named_filling> values) {
+        notes.add(format, values);
+    };
+    note_source(g, notes);
+    note_other_requests(g, notes);
+    const variant_figures& mine = g.figures.candidate;
     for (const unsupported_metrics& u : g.under.unsupported) add(
         "{unsupported}", {{"unsupported", unsupported_text(u)}});
-    for (const std::string& note : g.notes) notes.push_back(note);
+    for (const std::string& note : g.notes) notes.all.push_back(note);
     const report_parts more = parts_of_extensions(g);
-    notes.append(more.notes.begin(), more.notes.end());
+    notes.all.append(more.notes.begin(), more.notes.end());
     if (!mine.prompts.are_as_asked())
         add("prompt tokens: {prompt_lengths}",
             {{"prompt_lengths", prompt_lengths_text(mine.prompts)}});
@@ -289,22 +323,16 @@ inline vector<std::string> notes_on(const gate_report& g, server_notes wanted = 
     add("[itl: {gaps} gaps were too many to keep each one, so its percentiles are within "
         "{error:.1f%} %; means, longest gaps and throughputs are exact]",
         {{"gaps", g.figures.counted_gaps}, {"error", gap_error}});
-    for (const variant_figures* variant : {&mine, &other}) {
-        const char* whose = variant == &other ? "baseline: " : "";
-        add("{reasoning}", {{"reasoning", reasoning_text(variant->reasoning, whose)}});
-        if (wanted == server_notes::all || has_problem(variant->server))
-            add("{server}", {{"server", server_text(*variant, whose)}});
-        for (const std::string& task : more.tasks[variant == &other])
-            add("beside the load: {whose}{task}", {{"whose", whose}, {"task", task}});
-        add("[{requests?}{whose}{requests} requests failed while a side task excused it, or the "
-            "client had no means for them: they are counted apart, in no error rate and no "
-            "latency]", {{"requests", variant->exempt}, {"whose", whose}});
-        const answer_counts& a = variant->answers;
-        add("[{is_any?}{whose}{in_one_piece} of {answers} answers came in one piece, {others} more "
-            "began with over 5 % of their tokens at once]",
-            {{"is_any", a.in_a_burst}, {"whose", whose}, {"in_one_piece", a.in_one_piece},
-             {"answers", a.paced}, {"others", a.in_a_burst - a.in_one_piece}});
-    }
+    note_variant(mine, more.tasks[0], "", wanted, notes);
+    note_variant(g.figures.baseline, more.tasks[1], "baseline: ", wanted, notes);
+    return notes.all;
+}
+/// The same, and what judged the gate by earlier runs says of them.
+inline vector<std::string> notes_with_past(const gate_report& g,
+                                           server_notes wanted = server_notes::all) {
+    vector<std::string> notes = notes_on(g, wanted);
+    if (!g.judged_by.past) return notes;
+    for (std::string& line : g.judged_by.past->lines(g)) notes.push_back(std::move(line));
     return notes;
 }
 

@@ -95,12 +95,9 @@ inline std::string numbers_html(const gate_report& g) {
     return h + timelines_html(g);
 }
 
-inline std::string gate_html(const gate_report& g, std::size_t number,
-                             const environment_facts& env) {
+/// The opening of a gate's section: what it is, how it ended, and what was loaded with what.
+inline std::string opening_html(const gate_report& g, std::size_t number) {
     const headline head = headline_of(g);
-    const std::string again = filled("[<h3>Run it again</h3>\n<pre><code>{rerun_command:x}"
-                                     "</code></pre>\n]</section>\n",
-                                     {{"rerun_command", rerun_command(g, env)}});
     std::string h = filled(
         "<section id=\"gate-{number}\" data-outcome=\"{outcome}\" aria-labelledby=\"name-{number}"
                            "\">\n{badge}\n<h2 id=\"name-{number}\">{name:x}</h2>\n<p "
@@ -113,18 +110,26 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
              "took {took:t}][; {accelerators:x}]</p>\n",
              {{"target", target_text(g.target)}, {"compared", compared_text(g.baseline)},
               {"plan", plan_text(g.what)}, {"accelerators", accelerators_text(g.accelerators)},
-              {"has_time", g.took_s > 0 && g.rehearsal.model.empty()}, {"took", g.took_s}});
+              {"has_time", g.took_s > 0 && !g.is_modelled()}, {"took", g.took_s}});
+    return h;
+}
+/// The verdicts, or what is in their place.
+inline std::string verdicts_html(const gate_report& g) {
+    std::string h;
     if (!g.verdicts.empty() && g.refusal.empty()) {
         h += "<ol class=\"verdicts\">\n";
         for (const slo_verdict& v : g.verdicts) h += verdict_item(v);
         h += "</ol>\n";
-        if (!g.figures.search) fill(h, verdicts_key, {{"is_measured", g.rehearsal.model.empty()}});
+        if (!g.figures.search) fill(h, verdicts_key, {{"is_measured", !g.is_modelled()}});
     }
     if (!g.calibration.empty())
         fill(h, "<pre>{escaped}</pre>\n", {{"escaped", escaped_lines(calibration_text(g))}});
-    if (!g.refusal.empty()) return h + again;
+    return h;
+}
+/// What was measured, and how.
+inline std::string details_html(const gate_report& g) {
     const bool measured = !g.figures.candidate.empty();
-    h += (g.figures.search ? g.figures.search->page(g) : "");
+    std::string h = g.figures.search ? g.figures.search->page(g) : "";
     const report_parts more = parts_of_extensions(g);
     h += more.results;
     h += measured ? numbers_html(g) : "<p>Nothing was measured.</p>\n";
@@ -134,7 +139,15 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
     if (measured) h += slowest_html(g) + repeats_html(g) + more.details;
     h += scenario_html(g);
     if (!g.verdicts.empty()) h += arithmetic_html(g);
-    return h + again;
+    return h;
+}
+inline std::string gate_html(const gate_report& g, std::size_t number,
+                             const environment_facts& env) {
+    return opening_html(g, number) + verdicts_html(g) +
+           (g.refusal.empty() ? details_html(g) : "") +
+           filled("[<h3>Run it again</h3>\n<pre><code>{rerun_command:x}</code></pre>\n]"
+                  "</section>\n",
+                  {{"rerun_command", rerun_command(g, env)}});
 }
 
 /// Returns the worst headline, and "1 of 2 gates failed".
