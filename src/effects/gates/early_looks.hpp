@@ -28,14 +28,18 @@ struct load_so_far {
 
 /// Keeps finished requests until a look shows that all is decided, or the last look is over. The
 /// thread that writes records calls it, so the sending ones lose no time.
-class early_looks {
+class early_looks : not_copied {
 public:
-    /// `decides`: whether all is decided by a load so far. All arguments must outlive it.
-    early_looks(decided_end& end, std::function<bool(load_so_far&&)> decides)
-        : end_(end), decides_(std::move(decides)) {}
+    /// `decides`: whether all is decided by a load so far; none if that ends no load.
+    explicit early_looks(std::function<bool(load_so_far&&)> decides = {})
+        : decides_(std::move(decides)) {}
 
+    /// Where a load asks whether it is over, null if it never is before its time.
+    decided_end* end() { return decides_ ? &end_ : nullptr; }
+    /// The part of the load that was sent.
+    double part() const { return end_.part(); }
     void take(delivered_requests&& more) {
-        if (quarters_ == 4 || end_.is_over()) return;
+        if (!decides_ || quarters_ == 4 || end_.is_over()) return;
         kept_.append(std::move(more));
         // Told before these came, so that none of that time is missing.
         const long long settled = std::exchange(settled_ns_, end_.settled_ns());
@@ -90,7 +94,7 @@ private:
         return so_far;
     }
 
-    decided_end& end_;
+    decided_end end_{};
     std::function<bool(load_so_far&&)> decides_;
     delivered_requests kept_{};
     long long settled_ns_ = 0;

@@ -202,6 +202,27 @@ inline slot_seen seen_of(const slot& s, variant_repeats& variants, double part,
     }
     return seen;
 }
+/// The pages of a slot's servers, which are read while the load is sent.
+class watched_pages {
+public:
+    void begin(const variant_repeats& variants) {
+        const bool reads = variants[0].what.shard.index == 0;  // one program does
+        for (const variant_repeat& v : variants)
+            all_.emplace_back(reads ? v.target.pages() : none_,
+                              named_series(v.what.judged->slos),
+                              v.what.sent->counts_work ? page_use::work : page_use::speed);
+    }
+    void end(variant_repeats& variants) {
+        for (std::size_t i = 0; i < all_.size(); ++i) {
+            repeat_data& d = variants[i].seen;
+            d.server = all_[i].metrics(cross_check_of(d).finished);
+        }
+    }
+
+private:
+    const server_pages none_{};
+    std::deque<page_watch> all_{};
+};
 /// Sends this program's part of the load of a slot to servers that are ready. What is kept is
 /// written meanwhile, and the servers' pages are read. The load ends early where `decides` says
 /// that all is decided by it so far.
@@ -214,36 +235,28 @@ inline slot_seen run_slot(const slot_host& host, const slot& s,
     if (s.tries_alone)
         for (const variant_repeat& v : variants) alone.push_back(seconds_alone(v));
     const long long was_ahead_ns = day_ahead_ns();
-    decided_end end;
-    const bool looks_early = decides && p.judged->rule.looks_early;
-    early_looks looks(end, std::move(decides));
+    early_looks looks(p.judged->rule.looks_early ? std::move(decides) : nullptr);
     std::optional<record_writer> writer;
     if (s.is_kept)
-        writer.emplace(program.records(), p.name, [&](delivered_requests&& d) {
-            if (looks_early) looks.take(std::move(d));
-        });
+        writer.emplace(program.records(), p.name,
+                       [&](delivered_requests&& d) { looks.take(std::move(d)); });
     for (variant_repeat& v : variants) {
         if (writer) v.asked.out = &writer->box();
         if (writer) v.asked.max_gaps = program.room_for_gaps() / variants.size();
-        if (looks_early) v.asked.decided = &end;
+        v.asked.decided = looks.end();
     }
-    const server_pages none{};
-    std::deque<page_watch> pages;
+    watched_pages pages;
     the_sharing().send(s, variants, [&] {
-        for (const variant_repeat& v : variants)  // one program reads them
-            if (s.is_kept)
-                pages.emplace_back(p.shard.index == 0 ? v.target.pages() : none,
-                                   named_series(v.what.judged->slos),
-                                   p.sent->counts_work ? page_use::work : page_use::speed);
+        if (s.is_kept) pages.begin(variants);
         run_repeat(variants);
     });
-    for (std::size_t i = 0; i < pages.size(); ++i) {
-        repeat_data& d = variants[i].seen;
-        d.server = pages[i].metrics(cross_check_of(d).finished);
-        if (p.sent->counts_work) the_work().foresee(variants[i].target, d);
-        program.note_gaps(d.gaps.size());
-    }
-    return seen_of(s, variants, end.part(), alone, day_ahead_ns() - was_ahead_ns);
+    pages.end(variants);
+    if (s.is_kept)
+        for (variant_repeat& v : variants) {
+            if (p.sent->counts_work) the_work().foresee(v.target, v.seen);
+            program.note_gaps(v.seen.gaps.size());
+        }
+    return seen_of(s, variants, looks.part(), alone, day_ahead_ns() - was_ahead_ns);
 }
 
 // ---- which slots follow one another

@@ -97,17 +97,21 @@ inline std::ifstream opened_file(const std::string& path) {
     return std::filesystem::is_regular_file(path, none) ? std::ifstream(path, std::ios::binary)
                                                         : std::ifstream();
 }
+/// The logs of a gate's repeats, those of the candidate first.
+struct logs_of_repeats {
+    vector<request_log> all{};
+    std::size_t lines = 0;  // of the file
+};
 /// Sorts one gate's records into its repeats. `events` is null if it cannot be used.
-inline void read_records(stored_gate& g, const std::string& file, const described_events& reported,
-                         std::istream* events) {
+inline logs_of_repeats read_lines(const stored_gate& g, const std::string& file,
+                                  const described_events& reported, std::istream* events) {
     std::ifstream in = opened_file(file);
     if (!in.is_open()) refuse({"records_file: ", file, " cannot be read"});
-    vector<request_log> logs(g.seen.candidate.size() + g.seen.baseline.size());
+    logs_of_repeats logs{vector<request_log>(g.seen.candidate.size() + g.seen.baseline.size())};
     line_gaps all_gaps(reported, events);
     std::string line, gate;
     json_reader json;
-    std::size_t number = 0;
-    for (; std::getline(in, line); ++number) {
+    for (std::size_t& number = logs.lines; std::getline(in, line); ++number) {
         record r;
         gap_list gaps;
         const repeat_data* of = nullptr;  // null: another gate's, or incomplete and not counted
@@ -125,34 +129,47 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
             throw std::invalid_argument(printed("%s:%zu: %s", file.c_str(), number + 1, e.what()));
         }
         if (!of) continue;
-        request_log& log = logs[at];
+        request_log& log = logs.all[at];
         log.add(index_of(r, number), std::move(r), gaps);
         if (of->gaps_counted) log.count_all(of->window);
     }
-    std::size_t at = 0;
-    for (auto* variant : {&g.seen.candidate, &g.seen.baseline})
+    return logs;
+}
+/// Moves the requests into their repeat, and notes what the client did for them. `is_whole`: no
+/// other program sent a part of the load, so that all are there.
+inline void complete(repeat_data& d, request_log& log, bool is_whole) {
+    log.move_into(d);
+    leave_out_later(d);
+    fail_unfinished([&](auto&& f) {
+        for (record& r : d.records) f(r);
+    });
+    if (is_whole) fail_frequent_resends(d);
+    note_exempt(d);
+    note_unknown_gaps(d);
+}
+/// What is known of a pair only with both of its variants.
+inline void hold_pairs_together(measurements& e) {
+    for (repeat_list* variant : {&e.candidate, &e.baseline})
         for (std::size_t i = 0; i < variant->size(); ++i)
-            variant->change(i, [&](repeat_data& d) {
-                logs[at++].move_into(d);
-                leave_out_later(d);
-                fail_unfinished([&](auto&& f) {
-                    for (record& r : d.records) f(r);
-                });
-                // A shard does not know the total.
-                if (g.load.shard.is_whole()) fail_frequent_resends(d);
-                note_exempt(d);
-                note_unknown_gaps(d);
+            variant->change(i, [&](repeat_data& d) { note_lateness(d, twin_of(e, d)); });
+    hold_together(e.candidate, e.baseline);
+}
+inline void read_records(stored_gate& g, const std::string& file, const described_events& reported,
+                         std::istream* events) {
+    logs_of_repeats logs = read_lines(g, file, reported, events);
+    std::size_t at = 0;
+    for (repeat_list* repeats : {&g.seen.candidate, &g.seen.baseline})
+        for (std::size_t i = 0; i < repeats->size(); ++i)
+            repeats->change(i, [&](repeat_data& d) {
+                complete(d, logs.all[at++], g.load.shard.is_whole());
                 if (d.records.empty())
                     refuse({printed("%s has no records of repeat %d of \"%s\"", file.c_str(),
                                     d.index, g.name.c_str())});
             });
-    for (auto* variant : {&g.seen.candidate, &g.seen.baseline})
-        for (std::size_t i = 0; i < variant->size(); ++i)
-            variant->change(i, [&](repeat_data& d) { note_lateness(d, twin_of(g.seen, d)); });
-    hold_together(g.seen.candidate, g.seen.baseline);
-    if (number < reported.offsets.size())
+    hold_pairs_together(g.seen);
+    if (logs.lines < reported.offsets.size())
         refuse({printed("%s has %zu whole lines, the result beside it reports %zu", file.c_str(),
-                        number, reported.offsets.size())});
+                        logs.lines, reported.offsets.size())});
 }
 /// Returns why an events.bin does not belong to a result.json, "" if it does. Later gates may have
 /// added to it.

@@ -214,6 +214,13 @@ inline void collect(const load_of_variant& l, load_worker& w, double cpu_utiliza
     into.loop_lag.add(w.loop_lag());
 }
 
+/// Makes the places of all loads, of which two know each other.
+inline void make_places(const vector<load_of_variant>& loads) {
+    for (const load_of_variant& l : loads) begin_places(*l.order, *l.state);
+    if (loads.size() != 2) return;
+    loads[0].state->twin = loads[1].state;
+    loads[1].state->twin = loads[0].state;
+}
 /// Runs one load, or those of both variants at once, on the same threads, and collects their
 /// measurements. Loads at once have the same starts.
 inline void run_load(const vector<load_of_variant>& loads) {
@@ -221,11 +228,7 @@ inline void run_load(const vector<load_of_variant>& loads) {
     const std::size_t threads = threads_of(loads);
     vector<std::unique_ptr<load_thread>> workers;
     vector<vector<load_worker*>> shares(threads);  // of each thread, in the order of the loads
-    for (const load_of_variant& l : loads) begin_places(*l.order, *l.state);
-    if (loads.size() == 2) {
-        loads[0].state->twin = loads[1].state;
-        loads[1].state->twin = loads[0].state;
-    }
+    make_places(loads);
     for (std::size_t i = 0; i < threads; ++i) {
         workers.push_back(std::make_unique<load_thread>());
         for (const load_of_variant& l : loads)

@@ -112,21 +112,9 @@ inline vector<std::string> files_of(const scenario& s) {
     return all;
 }
 
-/// Reads all files that a scenario names.
-inline workload_files read_workload_files(const scenario& s, std::uint64_t default_seed) {
+/// Reads the files of a workload that is no mix.
+inline void read_prompts(const scenario& s, std::uint64_t default_seed, workload_files& f) {
     using shape = length_distribution::shape;
-    workload_files f;
-    if (const auto* m = s.workload.what().get<mix_of_parts>()) {
-        check_mix(*m);
-        for (const part& of : m->parts)
-            f.of_parts.push_back(read_workload_files(scenario_of(s, of), default_seed));
-    }
-    if (!s.baseline.asked().workload.what().empty()) {
-        scenario other = s;
-        other.workload = s.baseline.asked().workload;
-        other.baseline = {};
-        f.of_baseline.push_back(read_workload_files(other, default_seed));
-    }
     const auto numbers_of = [](const length_distribution& d, const char* field) {
         return d.kind == shape::empirical ? read_numbers(str(d.file), field)
                                           : vector<double>();
@@ -149,17 +137,35 @@ inline workload_files read_workload_files(const scenario& s, std::uint64_t defau
     } else if (const auto* e = w.get<extension_value>()) {
         e->by->read(e->what, s, seed_of_file, f);
     }
-    const arrival_data& a = s.arrivals.data();
-    if (a.kind == arrival_kind::replay) {
-        check_arrivals(a);
-        if (f.of_extension)
-            if (const auto starts = f.of_extension->starts(a)) {
-                f.trace = *starts;
-                return f;
-            }
-        byte_stream in = bytes_of(str(a.file), "arrivals, replay's file,");
-        f.trace = read_trace(in, a.unit_s);
+}
+/// Reads the starts of a replay, which a workload may have itself.
+inline void read_starts(const arrival_data& a, workload_files& f) {
+    if (a.kind != arrival_kind::replay) return;
+    check_arrivals(a);
+    if (f.of_extension)
+        if (const auto starts = f.of_extension->starts(a)) {
+            f.trace = *starts;
+            return;
+        }
+    byte_stream in = bytes_of(str(a.file), "arrivals, replay's file,");
+    f.trace = read_trace(in, a.unit_s);
+}
+/// Reads all files that a scenario names.
+inline workload_files read_workload_files(const scenario& s, std::uint64_t default_seed) {
+    workload_files f;
+    if (const auto* m = s.workload.what().get<mix_of_parts>()) {
+        check_mix(*m);
+        for (const part& of : m->parts)
+            f.of_parts.push_back(read_workload_files(scenario_of(s, of), default_seed));
     }
+    if (!s.baseline.asked().workload.what().empty()) {
+        scenario other = s;
+        other.workload = s.baseline.asked().workload;
+        other.baseline = {};
+        f.of_baseline.push_back(read_workload_files(other, default_seed));
+    }
+    read_prompts(s, default_seed, f);
+    read_starts(s.arrivals.data(), f);
     return f;
 }
 

@@ -31,12 +31,10 @@ delivered_requests planned_in(int from_s, int to_s) {
 }
 /// A load of 100 s after a warm-up of 10 s, with two workers.
 struct load {
-    decided_end end{};
-    std::atomic<long long>&one = end.add_worker(), &other = end.add_worker();
     std::vector<int> looks{};
     std::size_t candidates = 0, baselines = 0;
     int decided_after = 4;
-    early_looks early{end, [this](load_so_far&& so_far) {
+    early_looks early{[this](load_so_far&& so_far) {
         looks.push_back(so_far.quarters);
         candidates = so_far.candidate.records.size();
         baselines = so_far.baseline.records.size();
@@ -48,6 +46,8 @@ struct load {
         CHECK(so_far.candidate.window.from_ns() == start + 10 * second);
         return so_far.quarters >= decided_after;
     }};
+    decided_end& end = *early.end();
+    std::atomic<long long>&one = end.add_worker(), &other = end.add_worker();
     load() {
         end.expect(10 * second, 100 * second);
         end.begin(start);
