@@ -524,7 +524,7 @@ histories() {
     with 2 pass LLMBENCH_SHARD=0/2 LLMBENCH_START_AT=2000000000
     says "LLMBENCH_HISTORY=append and LLMBENCH_SHARD are both set"
     with 2 pass LLMBENCH_REHEARSE=1
-    says "a model has no history"
+    says "leaves nothing for later runs"
     # All runs have as many repeats: this gate alone is decided after two.
     if ! grep -qE '"gate":"pass".*"mean\(tpot\)":\[[^],]*,[^],]*,[^],]*\]|"mean\(tpot\)":\[[^],]*,[^],]*,[^],]*\].*"gate":"pass"' "$runs"/*/*/*.jsonl; then
         wrong "a run has not three repeats"

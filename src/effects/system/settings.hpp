@@ -192,6 +192,29 @@ inline constexpr gone_variable gone_variables[] = {
     {"LLMBENCH_BISECT_GOOD", "name the good commit's file by .baseline = stored(file, 0.5_pct)"},
     {"LLMBENCH_SHOW_AS", "`llmbench show llmbench-report --as vllm` shows what it did"}};
 
+/// What a run is asked for in place of verdicts, or beside them: `alone` says why nothing before it
+/// in the table may be asked for as well.
+struct asked_purpose {
+    const char* name;
+    bool (*is_asked)(const settings& s);
+    const char* alone = nullptr;
+};
+inline constexpr asked_purpose asked_purposes[] = {
+    {"LLMBENCH_CALIBRATE", [](const settings& s) { return s.calibrate > 0; }},
+    {"LLMBENCH_WRITE_BASELINE", [](const settings& s) { return s.write_baseline; }},
+    {"LLMBENCH_SHARD", [](const settings& s) { return s.is_shard; }},
+    {"LLMBENCH_HISTORY=append", [](const settings& s) { return s.keeps; },
+     "what is added is a whole gate that was judged"},
+    {"LLMBENCH_REHEARSE", [](const settings& s) { return !s.rehearse.empty(); },
+     "a rehearsal is of whole gates on a model, and leaves nothing for later runs"}};
+inline void check_together(const settings& s) {
+    const asked_purpose* before = nullptr;
+    for (const asked_purpose& p : asked_purposes) {
+        if (!p.is_asked(s)) continue;
+        if (before && p.alone) refuse({p.name, " and ", before->name, " are both set: ", p.alone});
+        before = &p;
+    }
+}
 /// Throws std::invalid_argument with one sentence for the first variable that is not valid.
 inline settings settings_of(const variable_lookup& look_up) {
     for (const gone_variable& v : gone_variables)
@@ -204,20 +227,7 @@ inline settings settings_of(const variable_lookup& look_up) {
     }
     refuse_absent(look_up);
     each(&extension::read_settings, look_up, s);
-    const char* const other = s.calibrate > 0    ? "LLMBENCH_CALIBRATE"
-                              : s.write_baseline ? "LLMBENCH_WRITE_BASELINE"
-                              : s.is_shard       ? "LLMBENCH_SHARD"
-                                                 : nullptr;
-    if (s.keeps && other)
-        refuse({"LLMBENCH_HISTORY=append and ", other, " are both set: what is added is a whole "
-                "gate that was judged"});
-    if (!s.rehearse.empty() && s.keeps)
-        refuse(
-            {"LLMBENCH_REHEARSE and LLMBENCH_HISTORY=append are both set: a model has no "
-             "history"});
-    if (!s.rehearse.empty() && other)
-        refuse({"LLMBENCH_REHEARSE and ", other, " are both set: a rehearsal is of whole gates on "
-                "a model, and leaves nothing for later runs"});
+    check_together(s);
     return s;
 }
 
