@@ -23,6 +23,7 @@
 #include <algorithm>  // clamp, max, min, sort
 #include <cmath>  // exp, fabs, isfinite, isnan, log, sqrt
 #include <cstddef>  // size_t
+#include <memory>  // make_unique, unique_ptr
 #include <optional>
 #include <utility>  // move
 
@@ -53,18 +54,50 @@ inline fraction_pair fraction_pair_at_once(const slo& s, const values_at_once& v
     return p;
 }
 
-/// Analyses at any limit. The noise of means is that around the measured ratio, where what both
+/// One way to hold the candidate's slices against the baseline's, at any limit.
+class way_at_once : not_copied {
+public:
+    /// All must outlive it.
+    way_at_once(const test_at_once& test, const slo& s, const values_at_once& v,
+                const judging_rule& rule)
+        : test_(test), s_(s), v_(v), rule_(rule) {}
+    virtual ~way_at_once() = default;
+    /// Nothing where it cannot tell. Without parts it has those of the first way.
+    virtual std::optional<analysed_slices> at(double limit) const = 0;
+
+protected:
+    double factor_at(double limit) const { return is_difference(s_) ? s_.factor : limit; }
+    double offset_at(double limit) const { return is_difference(s_) ? limit : 0; }
+    /// The candidate's value as one of the baseline's at this limit.
+    double own_at(double limit) const {
+        return (test_.mine() - offset_at(limit)) / factor_at(limit);
+    }
+    bool has_both_at(double limit) const {
+        return std::isfinite(test_.other()) && std::isfinite(own_at(limit));
+    }
+    /// The share of the candidate's requests beyond the limit at this value of the baseline.
+    interim_analysis tail_of_mine(double limit, double at) const {
+        return analysis_of_tail(s_, v_.mine, v_.slices, factor_at(limit) * at + offset_at(limit), 1,
+                                rule_);
+    }
+
+    const test_at_once& test_;
+    const slo& s_;
+    const values_at_once& v_;
+    const judging_rule& rule_;
+};
+
+/// Means, throughputs and fractions. Their noise is that around the measured ratio, where what both
 /// share cancels: at a looser limit in proportion to it, since bursts make small ratios look sure,
 /// but no less at a tighter one, since rare large values make large ratios look sure. Counts have
 /// the noise around the limit; those of misses, the noise that they would have at it.
-class analyses_at_once {
+class means_at_once final : public way_at_once {
 public:
-    analyses_at_once(const slo& s, const values_at_once& v, const judging_rule& rule)
-        : s_(s), v_(v), rule_(rule), half_(at_half_levels(rule)), test_(s, v),
-          measured_(test_.measured()) {
-        if (is_percentile()) slices_own_.emplace(s, v);
+    means_at_once(const test_at_once& test, const slo& s, const values_at_once& v,
+                  const judging_rule& rule)
+        : way_at_once(test, s, v, rule), measured_(test.measured()) {
         const double factor = is_ratio_of_means() ? measured_ : s.factor;
-        if (!is_percentile()) noise_ = analysis_at_once(v, test_.at(factor, 0), factor, rule);
+        noise_ = analysis_at_once(v, test.at(factor, 0), factor, rule);
         if (!v.is_fraction || !is_difference(s)) return;
         counts_ = fraction_pair_at_once(s, v);
         if (v.mine.questions.empty()) return;
@@ -72,11 +105,107 @@ public:
         all.add(v.mine.values, v.mine.questions, v.other.values, v.other.questions);
         all.set(*counts_);
     }
-    double measured() const { return measured_; }
+    std::optional<analysed_slices> at(double limit) const override {
+        distance_at_once d = test_.at(factor_at(limit), offset_at(limit));
+        interim_analysis l = noise_;
+        l.mean = d.value;
+        if (is_ratio_of_means()) l.se *= std::max(1.0, limit / measured_);
+        l = decided(l, rule_);
+        if (counts_) l = with_counts(l, limit);
+        return analysed_slices{l, std::move(d.parts)};
+    }
+
+private:
+    bool is_ratio_of_means() const { return !is_difference(s_) && measured_ > 0; }
+    interim_analysis with_counts(const interim_analysis& l, double limit) const {
+        interim_analysis counts = l;
+        counts.se = error_of_counts(*counts_, s_.factor, limit);
+        counts.df = counts_->is_paired ? 1e4 : as_number(v_.slices - 1);
+        counts = decided(counts, rule_);
+        return counts_->is_paired ? wider_of(l, counts) : counts;
+    }
+
+    double measured_;
+    interim_analysis noise_{};
+    std::optional<fraction_pair> counts_{};  // of a difference of fractions
+};
+
+/// A percentile by the shares of both variants' requests beyond it, in which cancels what both
+/// share.
+class shares_at_once final : public way_at_once {
+public:
+    using way_at_once::way_at_once;
+    std::optional<analysed_slices> at(double limit) const override {
+        distance_at_once d = test_.at(factor_at(limit), offset_at(limit));
+        const interim_analysis l = analysis_at_once(v_, d, factor_at(limit), rule_);
+        return analysed_slices{l, std::move(d.parts)};
+    }
+};
+
+/// A percentile by each variant's share beyond a value between both, which no drift of the other
+/// moves. It decides what both decide.
+class tails_at_once final : public way_at_once {
+public:
+    using way_at_once::way_at_once;
+    std::optional<analysed_slices> at(double limit) const override {
+        if (!has_both_at(limit)) return {};
+        const double between = (test_.other() + own_at(limit)) / 2;
+        interim_analysis mine = tail_of_mine(limit, between);
+        const interim_analysis other =
+            analysis_of_tail(s_, v_.other, v_.slices, between, -1, rule_);
+        if (mine.outcome != other.outcome) mine.outcome = verdict::inconclusive;
+        return analysed_slices{mine, {}};
+    }
+};
+
+/// A percentile by that of each slice.
+class percentiles_at_once final : public way_at_once {
+public:
+    percentiles_at_once(const test_at_once& test, const slo& s, const values_at_once& v,
+                        const judging_rule& rule)
+        : way_at_once(test, s, v, rule), half_(at_half_levels(rule)), slices_(s, v) {}
+    std::optional<analysed_slices> at(double limit) const override {
+        if (!has_both_at(limit) || !slices_.are_known()) return {};
+        distance_at_once d = slices_.at(limit);
+        interim_analysis l = analysis_of_parts(d, 0, half_);
+        if (l.outcome == verdict::pass && !may_pass_at(limit)) l.outcome = verdict::inconclusive;
+        return analysed_slices{l, std::move(d.parts)};
+    }
+
+private:
+    /// Whether fewer requests of the candidate than the percentile leaves out are beyond its limit
+    /// at the baseline's percentile. Its stalls are a slice's own percentile or none of it, so that
+    /// slices hardly see how many they are. By the shares of both, in which cancels what both
+    /// share, or by the candidate's, which no drift of the baseline moves.
+    bool may_pass_at(double limit) const {
+        const double at = test_.other();
+        const distance_at_once d = test_.shares_at(at, factor_at(limit), offset_at(limit));
+        return analysis_at_once(v_, d, factor_at(limit), rule_).outcome == verdict::pass ||
+               tail_of_mine(limit, at).outcome == verdict::pass;
+    }
+
+    judging_rule half_;
+    percentiles_of_slices slices_;
+};
+
+/// All ways to compare a statistic, at any limit.
+class analyses_at_once : not_copied {
+public:
+    analyses_at_once(const slo& s, const values_at_once& v, const judging_rule& rule)
+        : test_(s, v) {
+        if (s.statistic.kind == statistic_kind::percentile) {
+            ways_.push_back(std::make_unique<shares_at_once>(test_, s, v, rule));
+            ways_.push_back(std::make_unique<tails_at_once>(test_, s, v, rule));
+            ways_.push_back(std::make_unique<percentiles_at_once>(test_, s, v, rule));
+        } else {
+            ways_.push_back(std::make_unique<means_at_once>(test_, s, v, rule));
+        }
+    }
+    double measured() const { return test_.measured(); }
 
     /// The first way that decides, unless another decides otherwise.
     analysed_slices analysed(double limit) const {
-        vector<analysed_slices> all = ways_at(limit);
+        vector<analysed_slices> all = shown_at(limit);
         std::size_t first = 0;
         while (first < all.size() && all[first].analysis.outcome == verdict::inconclusive) ++first;
         if (first == all.size()) return std::move(all[0]);
@@ -86,87 +215,27 @@ public:
                        way.analysis.outcome != outcome;
             }))
             all[first].analysis.outcome = verdict::inconclusive;
+        if (all[first].parts.empty()) all[first].parts = all[0].parts;
         return std::move(all[first]);
     }
     interim_analysis at(double limit) const { return analysed(limit).analysis; }
     /// Whether a way shows that the limit is met, or missed.
     bool shows(verdict outcome, double limit) const {
-        return any_of(ways_at(limit), [&](const analysed_slices& way) {
+        return any_of(shown_at(limit), [&](const analysed_slices& way) {
             return way.analysis.outcome == outcome;
         });
     }
 
 private:
-    bool is_percentile() const { return s_.statistic.kind == statistic_kind::percentile; }
-    bool is_ratio_of_means() const {
-        return !is_percentile() && !is_difference(s_) && measured_ > 0;
-    }
-    double factor_at(double limit) const { return is_difference(s_) ? s_.factor : limit; }
-    double offset_at(double limit) const { return is_difference(s_) ? limit : 0; }
-
-    vector<analysed_slices> ways_at(double limit) const {
-        distance_at_once d = test_.at(factor_at(limit), offset_at(limit));
-        if (!is_percentile()) return {{mean_at(d, limit), std::move(d.parts)}};
-        const interim_analysis shares = analysis_at_once(v_, d, factor_at(limit), rule_);
-        vector<analysed_slices> all{{shares, std::move(d.parts)}};
-        const double others = test_.other(),
-                     own = (test_.mine() - offset_at(limit)) / factor_at(limit);
-        if (!std::isfinite(others) || !std::isfinite(own)) return all;
-        const double between = (others + own) / 2;
-        all.push_back({worse_of(tail_of_mine(limit, between), tail_of_other(between)),
-                       all[0].parts});
-        if (!slices_own_->are_known()) return all;
-        distance_at_once of_slices = slices_own_->at(limit);
-        interim_analysis l = analysis_of_parts(of_slices, 0, half_);
-        if (l.outcome == verdict::pass && !may_pass_at(limit, others))
-            l.outcome = verdict::inconclusive;
-        all.push_back({l, std::move(of_slices.parts)});
+    vector<analysed_slices> shown_at(double limit) const {
+        vector<analysed_slices> all;
+        for (const auto& way : ways_)
+            if (auto shown = way->at(limit)) all.push_back(std::move(*shown));
         return all;
     }
-    /// Whether fewer requests of the candidate than the percentile leaves out are beyond its limit
-    /// at the baseline's percentile. Its stalls are a slice's own percentile or none of it, so that
-    /// slices hardly see how many they are. By the shares of both, in which cancels what both
-    /// share, or by the candidate's, which no drift of the baseline moves.
-    bool may_pass_at(double limit, double at) const {
-        const distance_at_once d = test_.shares_at(at, factor_at(limit), offset_at(limit));
-        return analysis_at_once(v_, d, factor_at(limit), rule_).outcome == verdict::pass ||
-               tail_of_mine(limit, at).outcome == verdict::pass;
-    }
-    interim_analysis mean_at(const distance_at_once& d, double limit) const {
-        interim_analysis l = noise_;
-        l.mean = d.value;
-        if (is_ratio_of_means()) l.se *= std::max(1.0, limit / measured_);
-        l = decided(l, rule_);
-        if (!counts_) return l;
-        interim_analysis counts = l;
-        counts.se = error_of_counts(*counts_, s_.factor, limit);
-        counts.df = counts_->is_paired ? 1e4 : as_number(v_.slices - 1);
-        counts = decided(counts, rule_);
-        return counts_->is_paired ? wider_of(l, counts) : counts;
-    }
-    /// The share of each variant's requests beyond its bound, at this value of the baseline.
-    interim_analysis tail_of_mine(double limit, double at) const {
-        return analysis_of_tail(s_, v_.mine, v_.slices, factor_at(limit) * at + offset_at(limit), 1,
-                                rule_);
-    }
-    interim_analysis tail_of_other(double at) const {
-        return analysis_of_tail(s_, v_.other, v_.slices, at, -1, rule_);
-    }
-    /// Decides what both decide.
-    static interim_analysis worse_of(interim_analysis a, const interim_analysis& b) {
-        if (a.outcome != b.outcome) a.outcome = verdict::inconclusive;
-        return a;
-    }
 
-    const slo& s_;
-    const values_at_once& v_;
-    const judging_rule& rule_;
-    judging_rule half_;
     test_at_once test_;
-    double measured_;
-    interim_analysis noise_{};
-    std::optional<percentiles_of_slices> slices_own_{};
-    std::optional<fraction_pair> counts_{};  // of a difference of fractions
+    vector<std::unique_ptr<way_at_once>> ways_{};
 };
 
 /// The value so far, and its interval by the limits that the data reject.
