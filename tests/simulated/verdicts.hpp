@@ -63,7 +63,6 @@ inline party to_blame(const decision& d) {
     default: break;
     }
     switch (d.why[0].what) {
-    case because::in_one_piece:
     case because::in_a_burst:
     case because::in_large_events:
     case because::comes_in_bursts: return party::way;

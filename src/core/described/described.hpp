@@ -29,51 +29,20 @@ inline const char* to_string(spread_of s) {
     return name_at({"moderated", "noisy", "as measured", "quiet", "assumed", "of counts"}, s);
 }
 
+/// What the repeats' values are held against: "paired ".
+inline std::string against_text(const decision& d) {
+    if (d.past) return "against " + d.past->against(d) + ", ";
+    if (d.paired) return "paired ";
+    return is_absolute(d.objective) ? "" : "against a stored run, ";
+}
+/// Which noise and levels the method took is in the inputs.
 inline std::string method_text(const decision& d) {
-    const std::string against =
-        d.past              ? filled("against {against}, ", {{"against", d.past->against(d)}})
-        : d.paired          ? "paired "
-        : is_absolute(d.objective) ? ""
-                                   : "against a stored run, ";
-    const bool is_calibrated = !std::isnan(d.calibrated_sd) && d.repeats > 0 &&
-                               !is_of_start(d.objective.statistic.metric);
-    const bool is_floor = d.last.prior_sd > d.calibrated_sd && d.last.prior_df <= prior_df;
-    const std::string noise =
-        !std::isnan(d.last.history_sd)
-            ? filled(" with the history's noise of {sd:.3g%} %", {{"sd", d.last.history_sd}})
-            : filled("[{is_calibrated?} with {is_floor?the assumed|the calibrated} noise of "
-                     "{sd:.3g%} %][ ({file})]",
-                     {{"is_calibrated", is_calibrated}, {"is_floor", is_floor},
-                      {"sd", d.last.prior_sd},
-                      {"file", is_calibrated && !is_floor ? printable(d.calibrated_in, 200) : ""}});
-    switch (d.decided_by) {
-    case verdict_method::none: break;
-    case verdict_method::predictive_t: return against + "predictive t";
-    case verdict_method::counts: return "Clopper-Pearson on counts";
-    case verdict_method::counted_misses: return "counted misses";
-    case verdict_method::moderated_t:
-        if (d.last.spread == spread_of::assumed)
-            return filled("{against}t with the noise of any machine, {sd:.0f%} %",
-                          {{"against", against}, {"sd", d.last.prior_sd}});
-        return against + "moderated t" + noise;
-    case verdict_method::noisy_t: return against + "t of noisy repeats" + noise;
-    case verdict_method::t:
-        if (d.last.spread == spread_of::counted)
-            return d.fractions && d.fractions->is_paired
-                       ? "paired answers, Tango's score"
-                       : (d.paired ? "" : against) + "counts of both, a score";
-        if (d.last.spread != spread_of::quiet) return against + "t";
-        return against + (d.paired ? "t of quiet pairs" : "t of quiet repeats");
-    case verdict_method::slices: return "t of slices";
-    case verdict_method::slices_at_once:
-        return printed("t of %zu slices at once", d.values.size()) +
-               (d.rule.part < 1 && d.rule.looks_early
-                    ? printed(", after %g of 4 quarters", 4 * d.rule.part)
-                    : "");
-    case verdict_method::loads: return "its objectives, load by load";
-    case verdict_method::equal_counts: return "number against number";
-    }
-    return {};
+    const char* const name = name_at(
+        {"", "Clopper-Pearson on counts", "counted misses", "moderated t", "t of noisy repeats",
+         "t", "t of slices", "its objectives, load by load", "predictive t", "t of slices at once",
+         "number against number"},
+        d.decided_by);
+    return d.distances.empty() ? name : against_text(d) + name;
 }
 
 /// Every number that a verdict rests on, by its name in result.json.
@@ -135,6 +104,7 @@ inline arithmetic arithmetic_of(const decision& d) {
         a.add_distances(d);
         a.add_each({{"prior_sd", d.last.prior_sd}, {"prior_df", d.last.prior_df}});
         if (!std::isnan(d.calibrated_sd)) a.add("calibrated_sd", {d.calibrated_sd});
+        if (!std::isnan(d.last.history_sd)) a.add("history_sd", {d.last.history_sd});
         if (d.fractions) a.add_fractions(*d.fractions);
         if (d.stored.repeats > 0) a.add("stored_values", d.stored_values);
         if (d.stored.repeats > 0) a.add("day_to_day_sd", {d.stored.day_sd});

@@ -311,12 +311,15 @@ inline cause served_others(const unfinished_requests& unfinished, const repeat_d
 /// A page that lacks most of our requests is another server's, or one of several. For metrics of
 /// the requests in flight it must not report too many, either.
 inline cause fault_of_page(const cross_check& c, int repeat, metric_id m) {
+    const auto of_others = [&](double reported, double ours, bool of_tokens) {
+        return cause_with<because::others_requests>({{"reported", reported},
+                                                     {"ours", ours},
+                                                     {"repeat", repeat},
+                                                     {"of_tokens", of_tokens}});
+    };
     if (c.requests_reported < 0.9 * c.finished)
-        return cause_with<because::others_requests>(
-            {{"reported", c.requests_reported}, {"ours", c.finished}, {"repeat", repeat}});
-    if (c.tokens_reported < 0.9 * c.tokens)
-        return cause_with<because::others_tokens>(
-            {{"reported", c.tokens_reported}, {"ours", c.tokens}, {"repeat", repeat}});
+        return of_others(c.requests_reported, c.finished, false);
+    if (c.tokens_reported < 0.9 * c.tokens) return of_others(c.tokens_reported, c.tokens, true);
     const bool is_of_those = m == metric_id::running_requests || m == metric_id::queued_requests;
     if (!is_of_those || !reports_too_many(c)) return {};
     return cause_with<because::more_at_once>(
@@ -402,9 +405,7 @@ inline cause state_of_cache(const repeat_list& variant) {
             if (const double n = s->change(server_quantity::preemptions); n > 0) preempted += n;
     }
     if (preempted == 0 && fullest < 0.95) return {};
-    if (fullest == 0) return cause_with<because::preempted>({{"preemptions", preempted}});
-    if (preempted == 0) return cause_with<because::cache_full>({{"usage", fullest}});
-    return cause_with<because::cache_preempts>({{"usage", fullest}, {"preemptions", preempted}});
+    return cause_with<because::cache_full>({{"usage", fullest}, {"preemptions", preempted}});
 }
 /// The repeat whose mean clock is over a tenth below the highest.
 inline cause state_of_clocks(const repeat_list& variant) {

@@ -71,8 +71,9 @@ struct calibrated {
 inline constexpr double most_longer = 100;  // no longer run is advised
 /// How much longer a run would mostly decide, and which limit this run would decide.
 inline cause longer_or_limit(double longer, double limit) {
-    if (!(longer < most_longer)) return cause_with<because::limit_that_passes>({{"better", limit}});
-    return cause_with<because::longer_run>({{"times", std::max(longer, 1.1)}, {"better", limit}});
+    const bool is_advised = longer < most_longer;
+    return cause_with<because::limit_that_passes>(
+        {{"better", limit}, {"longer", is_advised ? std::max(longer, 1.1) : 0}});
 }
 inline double as_number(std::size_t n) { return static_cast<double>(n); }
 
@@ -193,7 +194,6 @@ struct decision : verdict_numbers {
     vector<double> stored_values{};
     double calibrated_sd = not_a_number;
     double dependence = not_a_number;  // of neighbouring slices
-    std::string calibrated_in{};     // the calibration file
     vector<margin_at> margins{};
     std::string at_the_load{};       // why that load is decided
 };

@@ -54,7 +54,8 @@ inline void judge_errors(decision& d, sought which, const vector<vector<bool>>& 
         (is_as_loose_as_guard(d.objective) && d.repeats >= std::min(first_analysis, fewest) &&
          c.k <= error_guard().bound * c.n);
     if (d.outcome == verdict::fail) {
-        d.why = {cause_with<because::failed>({{"failed", c.k}, {"of", c.n}})};
+        d.why = {cause_with<because::failed>(
+            {{"failed", c.k}, {"of", c.n}, {"is_open", false}})};
     } else if (c.k > c.allowed * c.n * (1 + 1e-12)) {
         d.why = {cause_with<because::failed_over>(
             {{"failed", c.k}, {"of", c.n}, {"is_one_burst", c.k / c.effect < 1.5}})};
@@ -70,7 +71,8 @@ inline void judge_errors(decision& d, sought which, const vector<vector<bool>>& 
         }
         d.outcome = verdict::pass;
         if (c.upper(d.counted->at.pass) > c.allowed)
-            d.why = {cause_with<because::failed_within>({{"failed", c.k}, {"of", c.n}})};
+            d.why = {cause_with<because::failed>(
+                {{"failed", c.k}, {"of", c.n}, {"is_open", true}})};
     }
 }
 

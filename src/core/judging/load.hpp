@@ -16,6 +16,7 @@
 #include <cmath>  // isnan, pow, sqrt
 #include <cstddef>  // ptrdiff_t, size_t
 #include <map>
+#include <optional>
 #include <utility>  // move, pair
 
 namespace llmbench {
@@ -141,48 +142,67 @@ inline cause too_short_repeat(const repeat_data& d) {
         whose::plan);
 }
 
-/// How the load exceeded the server in one repeat, nothing where that is not shown. Requests or
-/// sessions in flight must grow by a tenth of the arrivals, and by more than the random walk of
-/// this traffic at exactly the server's capacity (level 0.1 %), and ttft with them. The time of the
-/// first answers is left out, since every load fills up first. Sessions differ more: theirs is the
-/// 90th percentile, without the growth of waits for first tokens, which is the server's.
-inline cause over_saturated_repeat(const repeat_data& d, double arrival_cv2) {
-    const bool sessions = starts_sessions(d);
-    const vector<load_unit> units = started_in(d);
-    // Of a load far over the capacity a quarter waits for longer than the load lasts.
-    const std::size_t early_units =
-        sessions ? units.size() / 4 : std::min<std::size_t>(units.size() / 4, 50);
-    vector<long long> ends;
+/// What a load is counted in. Sessions differ more than requests do.
+struct unit_kind {
+    bool are_sessions = false;
+    std::size_t most_early = 50;  // of the first ones, which say how long one takes
+    double typical = 0.5;         // the quantile of these after which the load has filled up
+    double fewest = 40;           // that show anything
+};
+inline unit_kind kind_of_units(const repeat_data& d) {
+    return starts_sessions(d) ? unit_kind{true, ~std::size_t{0}, 0.9, 100} : unit_kind{};
+}
+/// When a load has filled up, which every load does first. Nothing: none of its first units ended
+/// well. Of a load far over the capacity a quarter waits for longer than the load lasts.
+inline std::optional<long long> filled_ns(const vector<load_unit>& units, const unit_kind& kind) {
     vector<double> early;
-    for (const load_unit& u : units) {
-        ends.push_back(u.end_ns);
-        if (ends.size() <= early_units && u.all_ok)
+    for (std::size_t i = 0; i < std::min(units.size() / 4, kind.most_early); ++i) {
+        const load_unit& u = units[i];
+        if (u.all_ok)
             early.push_back(static_cast<double>(u.end_ns - u.scheduled_ns) - u.waited_ns);
     }
     if (early.empty()) return {};
-    std::sort(ends.begin(), ends.end());
     std::sort(early.begin(), early.end());
-    const long long filled = units[0].scheduled_ns +
-                             static_cast<long long>(nearest_rank(early, sessions ? 0.9 : 0.5));
-    vector<double> in_flight, ttft_s, tokens;
+    return units[0].scheduled_ns + static_cast<long long>(nearest_rank(early, kind.typical));
+}
+/// The ttft of the requests planned from one time to another, in their order.
+inline vector<double> ttft_between(const repeat_data& d, long long from_ns, long long to_ns) {
+    vector<std::pair<long long, double>> first_tokens;
+    for (const record& r : d.records)
+        if (is_pooled(r) && r.scheduled_ns >= from_ns && r.scheduled_ns <= to_ns)
+            first_tokens.emplace_back(
+                r.scheduled_ns, static_cast<double>(r.first_token_ns - r.scheduled_ns) * 1e-9);
+    std::sort(first_tokens.begin(), first_tokens.end());
+    vector<double> ttft_s;
+    for (const auto& [at, seconds] : first_tokens) ttft_s.push_back(seconds);
+    return ttft_s;
+}
+
+/// How the load exceeded the server in one repeat, nothing where that is not shown. Requests or
+/// sessions in flight must grow by a tenth of the arrivals, and by more than the random walk of
+/// this traffic at exactly the server's capacity (level 0.1 %), and ttft with them. The time of the
+/// first answers is left out. Sessions are held to it without the growth of waits for first tokens,
+/// which is the server's.
+inline cause over_saturated_repeat(const repeat_data& d, double arrival_cv2) {
+    const unit_kind kind = kind_of_units(d);
+    const vector<load_unit> units = started_in(d);
+    const std::optional<long long> filled = filled_ns(units, kind);
+    if (!filled) return {};
+    vector<long long> ends;
+    for (const load_unit& u : units) ends.push_back(u.end_ns);
+    std::sort(ends.begin(), ends.end());
+    vector<double> in_flight, tokens;
     for (std::size_t k = 0; k < units.size(); ++k) {
         const load_unit& u = units[k];
-        if (!u.is_measured || u.scheduled_ns < filled) continue;
+        if (!u.is_measured || u.scheduled_ns < *filled) continue;
         const auto ended = std::upper_bound(ends.begin(), ends.end(), u.scheduled_ns);
         in_flight.push_back(static_cast<double>(k + 1) -
                             static_cast<double>(ended - ends.begin()));
         if (u.all_ok) tokens.push_back(u.tokens);
     }
-    vector<std::pair<long long, double>> first_tokens;  // of requests sent while units started
-    for (const record& r : d.records)
-        if (is_pooled(r) && r.scheduled_ns >= filled &&
-            r.scheduled_ns <= units.back().scheduled_ns)
-            first_tokens.emplace_back(
-                r.scheduled_ns, static_cast<double>(r.first_token_ns - r.scheduled_ns) * 1e-9);
-    std::sort(first_tokens.begin(), first_tokens.end());
-    for (const auto& [at, seconds] : first_tokens) ttft_s.push_back(seconds);
+    const vector<double> ttft_s = ttft_between(d, *filled, units.back().scheduled_ns);
     const double n = static_cast<double>(in_flight.size());
-    if (n < (sessions ? 100 : 40) || ttft_s.size() < 20 || tokens.size() < 20) return {};
+    if (n < kind.fewest || ttft_s.size() < 20 || tokens.size() < 20) return {};
     const double work_cv2 = sample_variance(tokens) / std::pow(std::max(1.0, mean_of(tokens)), 2);
     // The slope over a random walk has a variance of 6/5 n, over planned arrivals and ends 1/5 n.
     const double wandering = std::sqrt(n * (0.2 * arrival_cv2 + 1.2 * work_cv2));
@@ -191,13 +211,11 @@ inline cause over_saturated_repeat(const repeat_data& d, double arrival_cv2) {
     const double t_limit = 4.501;  // Student t, 8 degrees of freedom, 0.1 %
     if (growth <= std::max(0.1 * n, 3.09 * wandering) || grown.t < t_limit || slower.t < t_limit)
         return {};
-    cause why = cause_with<because::over_saturated>(
-        {{"is_baseline", false},
-         {"grown", growth},
-         {"sent", n},
-         {"slower", 10 * slower.per_batch}});
-    if (sessions) why.what = because::over_saturated_by_sessions;
-    return why;
+    return cause_with<because::over_saturated>({{"is_baseline", false},
+                                                {"grown", growth},
+                                                {"sent", n},
+                                                {"slower", 10 * slower.per_batch},
+                                                {"of_sessions", kind.are_sessions}});
 }
 
 /// Why the load exceeds the server, or is too short to show that it does not; nothing unless most

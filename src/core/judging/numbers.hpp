@@ -109,8 +109,13 @@ public:
         const auto measured = as_number(of().mine.each[0]->requests),
                    least = static_cast<double>(least_of_drift(s.statistic));
         if (measured < least)
-            return {false, cause_with<because::small_for_drift>(
-                               {{"measured", measured}, {"needed", least}}, whose::plan)};
+            return {false, cause_with<because::small_sample>({{"repeat", i + 1},
+                                                              {"is_baseline", false},
+                                                              {"measured", measured},
+                                                              {"needed", least},
+                                                              {"is_tail", false},
+                                                              {"mostly_failed", false}},
+                                                             whose::plan, "request")};
         const vector<double>& slices = of().slices[i];
         sums_.resize(slices.size());
         logs_.resize(slices.size());
@@ -161,10 +166,7 @@ inline decision decision_by_method(const objective_columns& c, const judging_par
     d.counted_in =
         needs_baseline(s) && c.are_pairs() ? verdict_unit::pair : verdict_unit::repeat;
     d.rule = t.rule;
-    if (const double* const known = t.noise_of(s)) {
-        d.calibrated_sd = *known;
-        d.calibrated_in = t.noise_file;
-    }
+    if (const double* const known = t.noise_of(s)) d.calibrated_sd = *known;
     return d;
 }
 

@@ -314,7 +314,7 @@ inline cause missing_values(const answer_counts& c, metric_id m, const load_cond
         under.short_outputs_expected && (f.needs == value_needs::second_token ||
                                          f.needs == value_needs::second_event ||
                                          f.needs == value_needs::second_read);
-    if (n.of == 0 && is_of_turns(m)) return cause_with<because::no_such_turns>({{"metric", m}});
+    if (n.of == 0 && is_of_turns(m)) return with_text(because::none_selected, metric_name(m));
     const bool some_left = n.missing < n.completed;
     const bool is_too_many = is_own(m) ? n.missing * 100 > n.completed  // the function's own lack
                                        : is_too_much(n.missing, n.completed);
@@ -322,24 +322,23 @@ inline cause missing_values(const answer_counts& c, metric_id m, const load_cond
     return values_missing(c, m);
 }
 
-template <because what>
-cause of_other_models(const answer_counts& c, std::size_t others) {
+inline cause of_other_models(const answer_counts& c, bool are_few) {
     const model_names::two_models two = c.models.most_frequent();
-    return cause_with<what>({{"requests", others},
-                             {"completed", c.completed},
-                             {"first", two.first},
-                             {"second", two.second}}, whose::nobody, two.names);
+    return cause_with<because::several_models>({{"requests", c.models.of_others()},
+                                                {"completed", c.completed},
+                                                {"first", two.first},
+                                                {"second", two.second},
+                                                {"are_few", are_few}},
+                                               whose::nobody, two.names);
 }
 /// Answers of several models: a gateway that falls back, or routes.
 inline cause several_models(const answer_counts& c) {
-    const std::size_t others = c.models.of_others();
-    if (!is_too_much(others, c.completed)) return {};
-    return of_other_models<because::several_models>(c, others);
+    if (!is_too_much(c.models.of_others(), c.completed)) return {};
+    return of_other_models(c, false);
 }
 /// What a few answers are, or all of them, which spoils no verdict.
 inline cause of_a_few_answers(const answer_counts& c) {
-    if (const std::size_t others = c.models.of_others(); others > 0)
-        return of_other_models<because::some_other_models>(c, others);
+    if (c.models.of_others() > 0) return of_other_models(c, true);
     if (c.from_cache > 0)
         return cause_with<because::some_from_cache>(
             {{"requests", c.from_cache}, {"completed", c.completed}});
@@ -364,11 +363,11 @@ inline cause too_short(const answer_counts& c) {
                                                   {"completed", of},
                                                   {"at_length", n - otherwise},
                                                   {"most", c.most_tokens}});
-    if (c.ended_by_themselves == 0)
-        return cause_with<because::stops_early>(
-            {{"requests", n}, {"completed", of}, {"without_reason", c.ended_without_reason}});
-    return cause_with<because::stops_by_itself>(
-        {{"requests", n}, {"completed", of}, {"by_themselves", c.ended_by_themselves}});
+    return cause_with<because::stops_early>(
+        {{"requests", n},
+         {"completed", of},
+         {"by_themselves", c.ended_by_themselves},
+         {"is_untold", c.ended_by_themselves == 0 && c.ended_without_reason > 0}});
 }
 /// Short or long.
 inline cause other_length(const answer_counts& c) {
@@ -408,7 +407,8 @@ inline cause known_prompts(const answer_counts& of) {
 /// one cause.
 inline cause in_a_burst(const answer_counts& c) {
     if (is_too_much(c.in_one_piece, c.paced))
-        return cause_with<because::in_one_piece>({{"answers", c.in_one_piece}, {"of", c.paced}});
+        return cause_with<because::in_a_burst>(
+            {{"answers", c.in_one_piece}, {"of", c.paced}, {"are_whole", true}});
     const std::size_t moments = c.coalesced_at.size();
     const bool are_some = moments > 2 && is_too_much(moments, c.moments.size());
     if (!is_too_much(c.in_a_burst, c.paced) || (c.in_one_piece == 0 && !are_some)) return {};
@@ -417,7 +417,8 @@ inline cause in_a_burst(const answer_counts& c) {
             {{"answers", c.in_a_burst},
              {"of", c.paced},
              {"tokens", c.event_tokens / as_number(c.in_large_events)}});
-    return cause_with<because::in_a_burst>({{"answers", c.in_a_burst}, {"of", c.paced}});
+    return cause_with<because::in_a_burst>(
+        {{"answers", c.in_a_burst}, {"of", c.paced}, {"are_whole", false}});
 }
 inline cause starts_read_together(const answer_counts& c) {
     if (c.perhaps_in_a_burst == 0 || !is_too_much(c.most_in_a_burst(), c.streamed())) return {};

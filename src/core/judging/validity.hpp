@@ -386,14 +386,15 @@ inline void advise(objective_in_check& o) {
     const double would_pass = o.s.at_most ? v.estimate.high : v.estimate.low;
     if (is_difference(o.s)) {  // on the side of the limit
         if (std::isfinite(would_pass) && would_pass * v.limit > 0)
-            v.advice = cause_with<because::limit_that_passes>({{"better", would_pass}});
+            v.advice = cause_with<because::limit_that_passes>(
+                {{"better", would_pass}, {"longer", 0}});
         return;
     }
     const double off = would_pass / std::max(v.limit, v.estimate.value);
     const bool is_near = std::isfinite(would_pass) && off < 3 && off > 1.0 / 3;
     if (is_near && would_pass > 0)
         v.advice = cause_with<because::limit_that_passes>(
-            {{"better", would_pass * (o.s.at_most ? 1.02 : 0.98)}});
+            {{"better", would_pass * (o.s.at_most ? 1.02 : 0.98)}, {"longer", 0}});
 }
 /// How a prefix cache affects a pass, nothing where it is negligible.
 inline cause part_of_cache(objective_in_check& o) {
@@ -406,8 +407,8 @@ inline cause part_of_cache(objective_in_check& o) {
     const double mine = part_of(o.g.cache, o.e.candidate),
                  other = compares ? part_of(o.g.baseline_cache, o.e.baseline) : 0;
     if (std::max(mine, other) < 0.01) return {};
-    return compares ? cause_with<because::cached_in_both>({{"cached", mine}, {"baseline", other}})
-                    : cause_with<because::cached>({{"cached", mine}});
+    return cause_with<because::cached>(
+        {{"cached", mine}, {"compares", compares}, {"baseline", other}});
 }
 
 // ---- after the checks of the requests as reported
@@ -459,8 +460,7 @@ inline cause read_late(objective_in_check& o) {
 /// Time that the client lost where the kernel has no stamps; it may have merged events then.
 inline cause lost_time(objective_in_check& o) {
     const bool merged = is_invalid_by(
-        o, {because::in_one_piece, because::in_a_burst, because::in_large_events,
-            because::comes_in_bursts});
+        o, {because::in_a_burst, because::in_large_events, because::comes_in_bursts});
     if (!merged && !may_be_late(o)) return {};
     return noted(o, error_of_lost_time(variants_of(o.e, o.s)));
 }

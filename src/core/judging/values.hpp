@@ -67,11 +67,9 @@ inline void estimate_analysis(decision& d, double most, double repeats,
     const double to_write = back(l.mean + (t + 1.645) * last_se + l.pass_margin);
     if (-l.mean >= (t + four_in_five) * last_se + l.pass_margin || !(to_write > 0)) return;
     const double headroom = -fraction_of_limit(d.objective, l.mean);
-    d.advice = l.pass_margin > last_se
-                   ? cause_with<because::headroom_in_modes>({{"headroom", headroom},
-                                                             {"better", to_write}})
-                   : cause_with<because::headroom_in_noise>(
-                         {{"headroom", headroom}, {"noise", l.sd}, {"better", to_write}});
+    const bool by_modes = l.pass_margin > last_se;  // less than repeats that agree can show
+    d.advice = cause_with<because::headroom_in_noise>(
+        {{"headroom", headroom}, {"noise", by_modes ? 0 : l.sd}, {"better", to_write}});
 }
 
 /// The repeats so far. A miss without a size has no logarithm, so it is counted.
@@ -189,14 +187,11 @@ inline cause why_no_value(const comparison& c, const slo& s, std::size_t repeat)
     const double value = with_offset(by.metric, d.value);
     if (std::isnan(value) || (value > 0 && value < infinity)) return none;
     const whose of = by_baseline ? whose::baseline_server : whose::server;
-    if (d.failed == 0)
-        return cause_with<because::over_nothing>(
-            {{"repeat", repeat + 1}, {"is_infinite", value > 0}}, of, str(by.name));
-    return cause_with<because::over_failures>({{"repeat", repeat + 1},
-                                               {"is_infinite", value > 0},
-                                               {"failed", d.failed},
-                                               {"of", d.requests}},
-                                              of, str(by.name));
+    return cause_with<because::over_nothing>({{"repeat", repeat + 1},
+                                              {"is_infinite", value > 0},
+                                              {"failed", d.failed},
+                                              {"of", d.requests}},
+                                             of, str(by.name));
 }
 
 /// An analysis of the values. The noise of earlier runs counts unless a calibration was named.

@@ -20,20 +20,14 @@ enum class because : unsigned char {
     unsupported, server_gone, interrupted, no_requests, none_succeeded, no_baseline,
     task_failed, task_idle, undisturbed,  // side tasks
     // the numbers
-    too_close, too_few_to_fail, all_together, cut_off, holds_anyway, cached,
-    cached_in_both, some_other_models, some_from_cache,
-    answers_alike,
-    untold_history,
-    failed, failed_over, failed_in_burst, failed_within, failed_or_beyond, failed_in_tail,
-    failed_too_often, few_pairs,
-    wrong_answers, answers_differ, below_client,
+    too_close, too_few_to_fail, all_together, cut_off, holds_anyway, cached, some_from_cache,
+    answers_alike, untold_history, failed, failed_over, failed_in_burst, failed_or_beyond,
+    failed_in_tail, failed_too_often, few_pairs, wrong_answers, answers_differ, below_client,
     no_size, no_finite_value, pairs_spread, lasting_luck, repeats_spread, not_as_calibrated,
     thirds,
     // missing values
-    nothing_measured, no_value, no_value_in, over_failures, over_nothing, not_played_out,
-    stored_lacks,
-    start_unknown, too_few_values,
-    no_finite_part, small_sample, small_for_drift, few_slices, window_ends,
+    nothing_measured, no_value, no_value_in, over_nothing, not_played_out, stored_lacks,
+    start_unknown, too_few_values, no_finite_part, small_sample, few_slices, window_ends,
     // baseline runs
     no_runs, few_runs, lone_repeats, lone_levels, runs_lack, one_repeat, main_moved,
     outlying_runs, given_spread, unknown_card,
@@ -41,23 +35,18 @@ enum class because : unsigned char {
     client_without, client_is_busy, client_off_rate, read_together, starts_read_together,
     sent_late, client_lost, client_in_probes,
     // the server's answers
-    over_saturated, over_saturated_by_sessions, no_such_turns, none_selected, label_failed,
-    gaps_of_all, lacks_values, other_tokens, several_models, from_cache, context_full, stops_early,
-    stops_by_itself, cut_short,
-    too_long, filtered, short_prompts, equal_prompts, no_history,
-    known_prompts, cached_over_prompt, cached_on_page, no_usage,
-    alike_alone, share_machine,
-    wrong_usage, usage_may_hide, usage_over_prompt,
-    in_one_piece, in_a_burst, in_large_events, comes_in_bursts, untold_end, baseline_fails,
-    baseline_may_fail,
+    over_saturated, none_selected, label_failed, gaps_of_all, lacks_values, other_tokens,
+    several_models, from_cache, context_full, stops_early, cut_short, too_long, filtered,
+    short_prompts, equal_prompts, no_history, known_prompts, cached_over_prompt, cached_on_page,
+    no_usage, alike_alone, share_machine, wrong_usage, usage_may_hide, usage_over_prompt,
+    in_a_burst, in_large_events, comes_in_bursts, untold_end, baseline_fails, baseline_may_fail,
     // the server's page
-    metrics_reported, restarted, served_others, others_requests, others_tokens,
-    more_at_once,
-    queue_stood, cache_full, cache_preempts, preempted, clocks_lower,
+    metrics_reported, restarted, served_others, others_requests, more_at_once,
+    queue_stood, cache_full, clocks_lower,
     // loads
     carries, not_monotone, gave_up, several_loads, first_probe_failed, probe_too_short,
     // what would be decided more often
-    headroom_in_noise, headroom_in_modes, longer_run, longer_load, more_requests, limit_that_passes,
+    headroom_in_noise, longer_load, more_requests, limit_that_passes,
 };
 
 /// A sentence has places (core/metric/filled.hpp) for the cause's numbers and for `derived_values`
@@ -110,13 +99,8 @@ inline constexpr auto cause_table = [] {
          "answers brought tokens together: it {is_pass?passes even if these took all the time "
          "since the send|fails even if the last ones came a pause earlier}"
          "{is_counted?, which is counted here}"},
-        {cached, "cached", "cached", "{cached:.3g%} % of the prompt tokens came from the "
-         "server's prefix cache"},
-        {cached_in_both, "cached_in_both", "cached,baseline", "{cached:.3g%} % of the prompt "
-         "tokens came from the server's prefix cache, with the baseline {baseline:.3g%} %"},
-        {some_other_models, "some_other_models",
-         "requests,completed,first,second", "{some_completed} name "
-         "another model than the others ({model_shares})"},
+        {cached, "cached", "cached,compares,baseline", "{cached:.3g%} % of the prompt tokens "
+         "came from the server's prefix cache[{compares?}, with the baseline {baseline:.3g%} %]"},
         {some_from_cache, "some_from_cache", "requests,completed", "{some_completed} came from a "
          "cache of answers, by their headers"},
         {answers_alike, "answers_alike", "requests,completed", "{some_completed} begin with one "
@@ -124,14 +108,13 @@ inline constexpr auto cause_table = [] {
          "shows"},
         {untold_history, "untold_history", "", "the server reports no prompt tokens, which would "
          "show whether it kept the history"},
-        {failed, "failed", "failed,of", "{failed:0} of {of:0} failed, limit {limit}"},
+        {failed, "failed", "failed,of,is_open", "{failed:0} of {of:0} failed, limit {limit}"
+         "{is_open?: within it as observed, not shown}"},
         {failed_over, "failed_over", "failed,of,is_one_burst", "{failed:0} of {of:0} failed, "
          "over the limit of {limit}, not shown to be more than {is_one_burst?one burst|chance}"},
         {failed_in_burst, "failed_in_burst", "failed,of,burst,burst_of,repeat", "{failed:0} of "
          "{of:0} failed, within the limit of {limit}, but {burst:0} of {burst_of:0} failed in "
          "repeat {repeat:0}: more than chance"},
-        {failed_within, "failed_within", "failed,of", "{failed:0} of {of:0} failed, limit "
-         "{limit}: within it as observed, not shown"},
         {failed_or_beyond, "failed_or_beyond", "failed,of,allowed", "{failed:0} of {of:0} "
          "requests failed or lie beyond the limit, {allowed:.3g%} % may"},
         {failed_in_tail, "failed_in_tail", "failed,of,most,allowed", "{failed:0} of {of:0} "
@@ -173,11 +156,9 @@ inline constexpr auto cause_table = [] {
         {no_value, "no_value", "", "no measured request has a value of {statistic}"},
         {no_value_in, "no_value_in", "repeat,is_ratio", "repeat {repeat:0} has no "
          "{is_ratio?ratio|value} of {statistic}"},
-        {over_failures, "over_failures", "repeat,is_infinite,failed,of", "repeat {repeat:0}: "
-         "{words} is {is_infinite?infinite|zero}, as {failed:0} of {of:0} requests failed, so "
-         "nothing is compared with it"},
-        {over_nothing, "over_nothing", "repeat,is_infinite", "repeat {repeat:0}: {words} is "
-         "{is_infinite?infinite|zero}, so nothing is compared with it"},
+        {over_nothing, "over_nothing", "repeat,is_infinite,failed,of", "repeat {repeat:0}: "
+         "{words} is {is_infinite?infinite|zero}[{failed?}, as {failed:0} of {of:0} requests "
+         "failed], so nothing is compared with it"},
         {not_played_out, "not_played_out", "", "sessions that were under way at its end were cut "
          "there: they are played out where the gate itself has an objective on session_time"},
         {stored_lacks, "stored_lacks", "", "the stored baseline has no finite value of "
@@ -191,8 +172,6 @@ inline constexpr auto cause_table = [] {
          "repeat {repeat:0}{is_baseline? of the baseline} measured {measured:0} "
          "{words}{measured:s}, {statistic} needs {needed:0}{is_tail? so that three lie beyond "
          "it}: {mostly_failed?most requests failed, which is why|let it run longer}"},
-        {small_for_drift, "small_for_drift", "measured,needed", "a repeat measured {measured:0} "
-         "requests, {statistic} needs {needed:0}: let it run longer"},
         {few_slices, "few_slices", "window,needed", "both servers were measured at once for "
          "{window:t}: with answers of this length their slices need {needed:t}, let it run longer"},
         {window_ends, "window_ends", "ended,more", "{ended:.3g} answers ended in the steady "
@@ -236,15 +215,11 @@ inline constexpr auto cause_table = [] {
         {client_in_probes, "client_in_probes", "", "it was late, and without that its probes "
          "could show otherwise"},
 
-        {over_saturated, "over_saturated", "is_baseline,grown,sent,slower",
-         "{is_baseline?baseline }{words}over-saturated: requests in flight grew by {grown:0} "
-         "while {sent:0} were sent, and ttft by {slower:t}: the load is over the server's "
-         "capacity"},
-        {over_saturated_by_sessions, "over_saturated_by_sessions", "is_baseline,grown,sent,slower",
-         "{is_baseline?baseline }{words}over-saturated: sessions in flight grew by {grown:0} "
-         "while {sent:0} were started, and the ttft of their steps by {slower:t}: the load is "
-         "over the server's capacity"},
-        {no_such_turns, "no_such_turns", "metric", "no request was one that {metric_name} is of"},
+        {over_saturated, "over_saturated", "is_baseline,grown,sent,slower,of_sessions",
+         "{is_baseline?baseline }{words}over-saturated: {of_sessions?sessions|requests} in flight "
+         "grew by {grown:0} while {sent:0} were {of_sessions?started|sent}, and "
+         "{of_sessions?the ttft of their steps|ttft} by {slower:t}: the load is over the "
+         "server's capacity"},
         {none_selected, "none_selected", "", "no measured request is one of {words}"},
         {label_failed, "label_failed", "requests", "none of the {requests:0} requests of {words} "
          "succeeded"},
@@ -257,20 +232,18 @@ inline constexpr auto cause_table = [] {
          "{is_prompt?a prompt|an answer} and with the baseline {baseline:.4g}: "
          "{of_totals?whole answers|tokens per second} are not compared"},
         {several_models, "several_models",
-         "requests,completed,first,second", "{some_completed} name another "
-         "model than the others ({model_shares}): a gateway falls back, or routes between several"},
+         "requests,completed,first,second,are_few", "{some_completed} name another model than "
+         "the others ({model_shares}){are_few?|: a gateway falls back, or routes between several}"},
         {from_cache, "from_cache", "requests,completed", "{some_completed} came from a cache of "
          "answers, by their headers, and 5 % may: nothing was generated for them"},
         {context_full, "context_full", "requests,completed,at_length,most", "{some_completed} "
          "brought fewer tokens than forced: {at_length:0} of these at least with the finish "
          "reason \"length\", and none had more than {most:0} tokens with its prompt: its context "
          "is full, or it has a limit of its own"},
-        {stops_early, "stops_early", "requests,completed,without_reason", "{some_completed} "
-         "brought fewer tokens than forced: it does not heed ignore_eos, or stops by "
-         "itself{without_reason? (no finish reason tells which)}"},
-        {stops_by_itself, "stops_by_itself", "requests,completed,by_themselves",
+        {stops_early, "stops_early", "requests,completed,by_themselves,is_untold",
          "{some_completed} brought fewer tokens than forced: it does not heed ignore_eos, or "
-         "stops by itself ({by_themselves:0} finish reasons are another than \"length\")"},
+         "stops by itself[ ({by_themselves:0} finish reasons are another than \"length\")]"
+         "{is_untold? (no finish reason tells which)}"},
         {cut_short, "cut_short", "requests,completed,most", "{some_completed} ended with the "
          "finish reason \"length\" before the length that was asked for, and none had more than "
          "{most:0} tokens with its prompt: its context is full, or it has a limit of its own"},
@@ -313,12 +286,10 @@ inline constexpr auto cause_table = [] {
          "(options.continuous_usage)"},
         {usage_over_prompt, "usage_over_prompt", "requests,completed", "{some_completed} have "
          "more prompt tokens in usage than what was sent can be: it counts wrongly"},
-        {in_one_piece, "in_one_piece", "answers,of", "the stream does not stream: {answers:0} of "
-         "{of:0} answers came in one piece, 5 % may: the server, a proxy or a busy machine holds "
-         "them back"},
-        {in_a_burst, "in_a_lump", "answers,of", "the stream does not stream: {answers:0} of "
-         "{of:0} answers began with over 5 % of their tokens at once, 5 % may: the server, a "
-         "proxy or a busy machine holds them back"},
+        {in_a_burst, "in_a_lump", "answers,of,are_whole", "the stream does not stream: "
+         "{answers:0} of {of:0} answers "
+         "{are_whole?came in one piece|began with over 5 % of their tokens at once}, 5 % may: "
+         "the server, a proxy or a busy machine holds them back"},
         {in_large_events, "in_large_events", "answers,of,tokens", "{answers:0} of {of:0} answers "
          "came in events of {tokens:.3g} tokens each, so when those of the first one were "
          "generated is not known, and it matters here: have the server send fewer tokens at once, "
@@ -339,21 +310,16 @@ inline constexpr auto cause_table = [] {
          "{repeat:0}, or another one answers at its address: the counters on its page began anew"},
         {served_others, "served_others", "repeat,reported,ours", "it served others too: in "
          "repeat {repeat:0} its page counts {reported:0} finished requests, ours were {ours:0}"},
-        {others_requests, "others_requests", "reported,ours,repeat", "its page counts "
-         "{reported:0} finished requests, ours were {ours:0}: it is another server's, or that of "
-         "one of several (repeat {repeat:0})"},
-        {others_tokens, "others_tokens", "reported,ours,repeat", "its page counts {reported:0} "
-         "generated tokens, ours were {ours:0}: it is another server's, or that of one of "
-         "several (repeat {repeat:0})"},
+        {others_requests, "others_requests", "reported,ours,repeat,of_tokens", "its page counts "
+         "{reported:0} {of_tokens?generated tokens|finished requests}, ours were {ours:0}: it is "
+         "another server's, or that of one of several (repeat {repeat:0})"},
         {more_at_once, "more_at_once", "reported,ours,repeat", "its page tells of {reported:0} "
          "requests at once, of ours at most {ours:0} were in flight: it counts some several "
          "times, or serves others (repeat {repeat:0})"},
         {queue_stood, "queue_stood", "from,most", "the queue was never empty from {from:.0f} s "
          "on, with up to {most:0} waiting"},
-        {cache_full, "cache_full", "usage", "KV cache at {usage:.0f%} %"},
-        {cache_preempts, "cache_preempts", "usage,preemptions", "KV cache at {usage:.0f%} %, "
-         "{preemptions:0} preemption{preemptions:s}"},
-        {preempted, "preempted", "preemptions", "{preemptions:0} preemption{preemptions:s}"},
+        {cache_full, "cache_full", "usage,preemptions", "[KV cache at {usage:.0f%} %]"
+         "[{preemptions?}{usage?, }{preemptions:0} preemption{preemptions:s}]"},
         {clocks_lower, "clocks_lower", "lower,repeat", "the accelerators' clocks were "
          "{lower:.0f%} % lower in repeat {repeat:0}"},
 
@@ -368,19 +334,16 @@ inline constexpr auto cause_table = [] {
          "took {answer:t}, and {load:t} of load were too short for that"},
 
         {headroom_in_noise, "headroom_in_noise", "headroom,noise,better", "headroom of "
-         "{headroom:.1f%} % under noise of {noise:.1f%} % will often be inconclusive; "
+         "{headroom:.1f%} %[ under noise of {noise:.1f%} %] will often be inconclusive; "
          "{better_limit} would seldom be"},
-        {headroom_in_modes, "headroom_in_modes", "headroom,better", "headroom of {headroom:.2g%} "
-         "% is less than repeats that agree can show, and will often be inconclusive; "
-         "{better_limit} would seldom be"},
-        {longer_run, "longer_run", "times,better", "a run {times:.2g} times as long would mostly "
-         "decide, and {better_limit} would mostly pass as it is"},
         {longer_load, "longer_load", "seconds,starts,of_sessions", "let the load last "
          "{seconds:t} at least, with {starts:0} {of_sessions?sessions|requests} at its rate, so "
          "that it can show whether the server keeps up"},
         {more_requests, "more_requests", "requests", "about {requests:0} {words} in each repeat "
          "would mostly decide"},
-        {limit_that_passes, "limit_that_passes", "better", "{better_limit} would pass"},
+        {limit_that_passes, "limit_that_passes", "better,longer", "[{longer?}a run "
+         "{longer:.2g} times as long would mostly decide, and ]{better_limit} would "
+         "{longer?mostly pass as it is|pass}"},
     });
 }();
 constexpr const cause_row& row_of(because b) { return cause_table[static_cast<std::size_t>(b)]; }

@@ -37,17 +37,25 @@ TEST_CASE("a place has the number of its name, in the form that it is told in") 
                                                    whose::client)) ==
           "client: 25.4 % of the requests of a repeat were sent over 10.5 ms late, so its load was "
           "not the one asked for");
-    CHECK(described(cause_with<because::preempted>({{"preemptions", 1}})) == "1 preemption");
-    CHECK(described(cause_with<because::preempted>({{"preemptions", 20}})) == "20 preemptions");
+    const auto cache = [](double usage, int preemptions) {
+        return described(cause_with<because::cache_full>({{"usage", usage},
+                                                          {"preemptions", preemptions}}));
+    };
+    CHECK(cache(0, 1) == "1 preemption");
+    CHECK(cache(0.98, 0) == "KV cache at 98 %");
+    CHECK(cache(0.98, 20) == "KV cache at 98 %, 20 preemptions");
     CHECK(described(cause_with<because::lacks_values>({{"requests", 3},
                                                        {"completed", 40},
                                                        {"metric", metric_id::tpot},
                                                        {"needs", metric_id::tpot}})) ==
           "3 of 40 completed requests have no tokens after their first event, which tpot needs");
-    CHECK(described(cause_with<because::limit_that_passes>({{"better", 0.312}}), d) ==
+    CHECK(described(cause_with<because::limit_that_passes>({{"better", 0.312}, {"longer", 0}}), d) ==
           "<= 320 ms would pass");
+    CHECK(described(cause_with<because::limit_that_passes>({{"better", 0.312}, {"longer", 3}}), d) ==
+          "a run 3 times as long would mostly decide, and <= 320 ms would mostly pass as it is");
     CHECK(described(vector<cause>{{because::too_close},
-                                  cause_with<because::cached>({{"cached", 0.5}})}, d) ==
+                                  cause_with<because::cached>(
+                                      {{"cached", 0.5}, {"compares", 0}, {"baseline", 0}})}, d) ==
           "too close to call; 50 % of the prompt tokens came from the server's prefix cache");
 }
 
@@ -72,7 +80,7 @@ TEST_CASE("a verdict has its method, unit and causes as names that no sentence c
     CHECK(failed.decided_by == verdict_method::counts);
     REQUIRE(failed.causes.size() == 1);
     CHECK(str(failed.causes[0].name) == "failed");
-    REQUIRE(failed.causes[0].numbers.size() == 2);
+    REQUIRE(failed.causes[0].numbers.size() == 3);
     CHECK(failed.causes[0].numbers[0] == 12);
     CHECK(failed.causes[0].numbers[1] == 400);
     const slo_verdict pairs = verdict_on_pairs({1, 1, 1, 1}, mean(ttft) <= 1.1 * baseline);

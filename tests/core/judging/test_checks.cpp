@@ -250,7 +250,7 @@ vector<row_case> all_rows() {
         {"from_cache", because::from_cache, invalid, usual, [](measurement& m) {
              each_request(m.candidate, [](record& r, std::size_t i) { r.from_cache = i % 5 > 0; });
          }},
-        {"other_length", because::stops_by_itself, invalid, usual,
+        {"other_length", because::stops_early, invalid, usual,
          [](measurement& m) { m.candidate[0].short_outputs = 20; }},
         {"filtered", because::filtered, invalid, usual, [](measurement& m) {
              each_request(m.candidate,
@@ -326,7 +326,7 @@ vector<row_case> all_rows() {
         {"cached", because::cached, pass, usual, [](measurement& m) {
              each_request(m.candidate, [](record& r, std::size_t) { r.cached_tokens = 4; });
          }},
-        {"a_few_answers", because::some_other_models, pass, usual,
+        {"a_few_answers", because::several_models, pass, usual,
          [](measurement& m) { m.candidate[1].records[7].model = "small"; }},
         {"cut_off", because::cut_off, invalid, max(ttft) <= 1_s, [](measurement& m) {
              for (repeat_data& d : m.candidate) {

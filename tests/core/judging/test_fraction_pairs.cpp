@@ -104,7 +104,7 @@ TEST_CASE("an error rate may be higher by so much than the baseline's") {
     CHECK(v.measured == about(0.004));
     CHECK(v.numerator == about(0.006));
     CHECK(v.denominator == about(0.002));
-    CHECK(str(v.method) == "counts of both, a score");
+    CHECK(str(v.method) == "paired t");
     CHECK(input(v, "independent") == about(2000));
     CHECK(v.estimate.low < 0.004);
     CHECK(v.estimate.high < 0.01);
@@ -141,7 +141,7 @@ TEST_CASE("right answers are compared question by question") {
     CHECK(verdict_on_answers(60, 60, s).outcome == verdict::inconclusive);
     const slo_verdict v = verdict_on_answers(1, 3, s);
     CHECK(v.measured == about(-0.002));
-    CHECK(str(v.method) == "paired answers, Tango's score");
+    CHECK(str(v.method) == "paired t");
     CHECK(input(v, "only_candidate_right") == about(0.001));
     CHECK(input(v, "only_baseline_right") == about(0.003));
     // The same questions again are no new ones.
@@ -161,7 +161,7 @@ TEST_CASE("an error rate is held against a stored run by the counts of both") {
     CHECK(same.counted_in == verdict_unit::repeat);
     CHECK(same.measured == doctest::Approx(0).epsilon(1e-12));
     CHECK(same.denominator == about(0.002));
-    CHECK(str(same.method) == "against a stored run, counts of both, a score");
+    CHECK(str(same.method) == "against a stored run, t");
     CHECK(input(same, "independent") == about(1000));
     CHECK(input(same, "independent_of_baseline") == about(2500));
     CHECK(input(same, "standard_error") == doctest::Approx(0.00346).epsilon(0.005));

@@ -240,8 +240,8 @@ TEST_CASE("the age of a history is that of its runs with the statistic") {
     CHECK(judged(run_of({130, 130, 130}, h, kept), kept).outcome == verdict::fail);
     // Nor is the noise of the repeats believed.
     const auto as_of_then = parameters_of(lines, {.folder = "h"}, {within_5, absolute});
-    CHECK(texts::holds(str(judged(run_of({97, 103}, as_of_then, absolute), absolute).method), "history"));
-    CHECK(!texts::holds(str(judged(run_of({97, 103}, h, absolute), absolute).method), "history"));
+    CHECK(!inputs(judged(run_of({97, 103}, as_of_then, absolute), absolute), "history_sd").empty());
+    CHECK(inputs(judged(run_of({97, 103}, h, absolute), absolute), "history_sd").empty());
     CHECK(verdict_against({130, 130.5, 129.5}, as_of_then).outcome == verdict::fail);
 }
 
@@ -322,13 +322,13 @@ TEST_CASE("an absolute objective believes the noise of the runs, and a calibrati
     measurement alone = m;
     alone.past = nullptr;
     const slo_verdict known = judged(m, absolute), unknown = judged(alone, absolute);
-    CHECK(str(known.method).find("with the history's noise of 4 %") != std::string::npos);
+    CHECK(input(known, "history_sd") == about(0.04));
     CHECK(known.estimate.high < unknown.estimate.high);
     measurement calibrated = m;
     calibrated.noise = {{"mean(ttft)", 0.04}};
-    CHECK(str(judged(calibrated, absolute).method).find("history") == std::string::npos);
+    CHECK(inputs(judged(calibrated, absolute), "history_sd").empty());
     const slo_verdict noisy = judged(run_of({80, 110, 95}, h, absolute), absolute);
-    CHECK(str(noisy.method).find("history") == std::string::npos);  // today's is another noise
+    CHECK(inputs(noisy, "history_sd").empty());  // today's is another noise
 }
 
 TEST_CASE("failures that reach a percentile are counted, against the level of the runs") {

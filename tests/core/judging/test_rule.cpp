@@ -316,5 +316,5 @@ TEST_CASE("a spread that the calibration foresaw is not noisy") {
     m.noise = {{"mean(ttft)", 0.05}};
     CHECK(str(judged(m, s).method) == "t");
     m.noise = {{"mean(ttft)", 0.12}};
-    CHECK(str(judged(m, s).method) == "moderated t with the calibrated noise of 15.5 %");
+    CHECK(input(judged(m, s), "prior_sd") == about(0.155).epsilon(0.01));
 }

@@ -491,9 +491,9 @@ TEST_CASE("sessions over the engine's capacity are called over-saturated") {
 
 TEST_CASE("sessions of a search count request by request, and one session alone shows nothing") {
     repeat_data d = sessions_at(1.5 * capacity_of({}) / 5.5, 400, 1);
-    CHECK(over_saturated_repeat(d, 1).what == because::over_saturated_by_sessions);
+    CHECK(over_saturated_repeat(d, 1)["of_sessions"] == 1);
     d.load = 4;
-    CHECK(over_saturated_repeat(d, 1).what != because::over_saturated_by_sessions);
+    CHECK(over_saturated_repeat(d, 1)["of_sessions"] != 1);
     d.load = 0;
     for (record& r : d.records) r.conversation = 0;
     CHECK_FALSE(over_saturated_repeat(d, 1));

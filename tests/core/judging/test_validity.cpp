@@ -252,7 +252,7 @@ TEST_CASE("answers of one event have no gaps to judge") {
 TEST_CASE("a goodput of later turns needs some") {
     measurement m = measured({steady_repeat(80), steady_repeat(80)});
     const slo s = goodput(later_turn_ttft <= 1_ms) >= 90_pct;
-    CHECK(str(judged(m, s).reason) == "server: no request was one that later_turn_ttft is of");
+    CHECK(str(judged(m, s).reason) == "server: no measured request is one of later_turn_ttft");
     for (repeat_data& d : m.candidate) d.records[1].turn = 1;  // 80 ms
     CHECK(judged(m, goodput(later_turn_ttft <= 1_ms) >= 50_pct).outcome == verdict::pass);
 }

@@ -50,8 +50,8 @@ TEST_CASE("a miss that no machine's noise makes is shown by two repeats") {
     const slo_verdict v = verdict_on({210, 260, 205, 230, 250});
     CHECK(v.outcome == verdict::fail);
     CHECK(v.repeats == 2);
-    CHECK(str(v.method) == "t with the noise of any machine, 25 %");
-    CHECK(str(verdict_on({15000, 40000}).method) == "t with the noise of any machine, 25 %");
+    CHECK(input(v, "prior_sd") == most_noise);
+    CHECK(input(verdict_on({15000, 40000}), "prior_sd") == most_noise);
     // Each repeat is at twice the limit, not their mean.
     CHECK(verdict_on({199, 300}).outcome == verdict::inconclusive);
     // A speed: at half of the limit.
