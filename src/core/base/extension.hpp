@@ -14,7 +14,6 @@
 #include <functional>
 #include <memory>  // shared_ptr, unique_ptr
 #include <string>
-#include <string_view>
 
 namespace llmbench {
 inline namespace v1 {
@@ -167,12 +166,8 @@ inline vector<const extension*>& extensions() {
 }
 /// Called before static objects of other files are made, which may be gates.
 inline void add(const extension& e) {
-    if (std::find(extensions().begin(), extensions().end(), &e) == extensions().end())
-        extensions().push_back(&e);
-}
-
-inline bool has_extension(std::string_view name) {
-    return any_of(extensions(), [&](const extension* e) { return name == e->name; });
+    vector<const extension*>& all = extensions();
+    if (std::find(all.begin(), all.end(), &e) == all.end()) all.push_back(&e);
 }
 
 /// Calls a hook of all extensions.

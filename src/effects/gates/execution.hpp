@@ -35,6 +35,7 @@
 #include "effects/targets/extension_server.hpp"
 #include "effects/targets/inquiries.hpp"
 #include "effects/targets/live_target.hpp"
+#include "effects/targets/server_variables.hpp"
 #include "effects/gates/doctest_host.hpp"
 #include "effects/gates/gate_result.hpp"
 #include "effects/gates/gate_run.hpp"
@@ -102,10 +103,9 @@ inline void check_gate(const scenario& s, scenario_use use) {
     check_images(p, api_of(s.target));
     const auto check_server = [](const any_target& t, run_variant variant) {
         const auto* const e = t.what().get<endpoint>();
-        const char* const url = variant == run_variant::baseline ? "LLMBENCH_BASELINE_URL"
-                                                                 : "LLMBENCH_URL";
+        const bool is_named = (e && !e->url.empty()) || t.what().get<process>();
         // A rehearsal needs no address.
-        if ((!e || e->url.empty()) && !t.what().get<process>() && environment(url).empty()) return;
+        if (!is_named && variables_of_server(variant).url.empty()) return;
         live_target(t, variant).check();
     };
     check_server(s.target, run_variant::candidate);
@@ -256,40 +256,41 @@ public:
         begin(files_of(scenario_));
         if (searches() && asked_.calibrate > 0)
             return ended_by(gate_outcome::skipped, "a calibration run searches no capacity");
-        load_sharing& sharing = the_sharing();
-        sharing.check(scenario_, asked_);
+        sharing_.check(scenario_, asked_);
         enter_environment();
         plan p;
         run_mode mode;
         std::optional<gate_servers> servers;
         std::optional<gate_run> repeats;
         bool is_up = false;
-        sharing.all_or_none([&] {
+        sharing_.all_or_none([&] {
             mode = prepared_mode();
             p = prepared_plan(mode);
             servers.emplace(scenario_, model_.get());
             await_start(*servers);
             mode.begin(budget_began_ns());
         });
-        sharing.take_part(p, scenario_, asked_, number_);
+        sharing_.take_part(p, scenario_, asked_, number_);
         const bool is_first = rank_of_program() == 0;
         if (!is_first) mode.deadline_ns = 0;  // the first program decides on the deadline
-        sharing.all_or_none([&] {
+        sharing_.all_or_none([&] {
             if (stop_asked.load())
                 throw no_server("the run was interrupted before this gate began");
             repeats.emplace(std::move(p), *servers, mode,
                             is_first ? shown_progress() : progress_mode::off);
             is_up = unless_interrupted([&] { return repeats->bring_up(); });
         });
-        if (!is_first) return ended_by(gate_outcome::skipped, repeats->follow());
+        if (!is_first)
+            return ended_by(gate_outcome::skipped,
+                            sharing_.follow([&](const slot& s) { repeats->send_part(s); }));
         try {
             if (is_up) repeats->announce();
             if (is_up) repeats->repeat_until_decided();
         } catch (...) {
-            sharing.end_gate();
+            sharing_.end_gate();
             throw;
         }
-        sharing.end_gate();
+        sharing_.end_gate();
         return reported(repeats->finished(), mode);
     }
 
@@ -323,7 +324,7 @@ private:
     plan prepared_plan(run_mode& mode) const {
         const plan p = plan_of(mode.appends() ? the_past().as_kept(scenario_) : scenario_, who_,
                                asked_.seed,
-                               {use_, the_sharing().part(), mode.all_repeats(asked_)},
+                               {use_, sharing_.part(), mode.all_repeats(asked_)},
                                api_of(scenario_.target));
         if (p.judged->has_stored_baseline && mode.kind != run_kind::write_baseline)
             mode.stored = std::make_shared<const stored_gate>(
@@ -351,6 +352,7 @@ private:
         m.found = analyse(m.seen, m.judged_by);
         return closed(report_of(m, asked_), std::move(m));
     }
+    load_sharing& sharing_ = the_sharing();
     const gate_reader read_;
     const vector<std::string> files_;  // that it reads
 };

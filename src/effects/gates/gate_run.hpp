@@ -23,7 +23,6 @@
 #include "effects/system/clock.hpp"
 #include "effects/system/report_directory.hpp"
 #include "effects/system/settings.hpp"
-#include "effects/system/sharing.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/targets/live_target.hpp"
 #include "effects/gates/accelerators.hpp"
@@ -98,10 +97,8 @@ public:
             if (!goes_on()) return;
         }
     }
-    /// Ranks other than the first do this instead.
-    std::string follow() {
-        return the_sharing().follow([&](const slot& s) { run_slot(host_, s); });
-    }
+    /// What another program that shares the load measures.
+    void send_part(const slot& s) { run_slot(host_, s); }
     /// Returns all measurements, once.
     measured_gate finished() {
         const analysis& found = verdicts_.so_far();

@@ -172,7 +172,8 @@ inline constexpr variable_of_extension variables_of_extensions[] = {
 /// not there.
 inline void refuse_absent(const variable_lookup& look_up) {
     const auto need = [](const variable_of_extension& v) {
-        if (!has_extension(v.extension))
+        const auto is_it = [&](const extension* e) { return v.extension == std::string(e->name); };
+        if (!any_of(extensions(), is_it))
             refuse({v.variable, " needs llmbench_", v.extension,
                     ".hpp: include it after llmbench.hpp where LLMBENCH_MAIN is"});
     };

@@ -21,12 +21,12 @@
 #include "core/planning/target_facts.hpp"
 #include "core/reports/text.hpp"
 #include "effects/system/clock.hpp"
-#include "effects/system/environment.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/targets/inquiries.hpp"
 #include "effects/targets/live_target.hpp"
 #include "effects/targets/same_server.hpp"
+#include "effects/targets/server_variables.hpp"
 #include "effects/gates/gate_run.hpp"
 #include "effects/gates/progress_meter.hpp"
 #include "effects/gates/gate_servers.hpp"
@@ -71,7 +71,8 @@ public:
           positions_(rounds_),
           meter_({.each_s = seconds_of_one(as_a_whole), .loads = {loads(), loads()}}, progress,
                  surroundings_of_program().style()) {
-        std::string key_is_for = environment("LLMBENCH_URL");  // else of the first endpoint
+        // Else of the first endpoint.
+        std::string key_is_for = variables_of_server(run_variant::candidate).url;
         for (setting_under_test& s : all_) {
             static_cast<load_conditions&>(s.all.seen) = load_conditions_of(s.all.what);
             s.all.seen.pairs_are_fresh = s.is_fresh;
