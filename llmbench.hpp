@@ -2732,7 +2732,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 36,923 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 37,090 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -5164,12 +5164,8 @@ inline vector<const extension*>& extensions() {
 }
 /// Called before static objects of other files are made, which may be gates.
 inline void add(const extension& e) {
-    if (std::find(extensions().begin(), extensions().end(), &e) == extensions().end())
-        extensions().push_back(&e);
-}
-
-inline bool has_extension(std::string_view name) {
-    return any_of(extensions(), [&](const extension* e) { return name == e->name; });
+    vector<const extension*>& all = extensions();
+    if (std::find(all.begin(), all.end(), &e) == all.end()) all.push_back(&e);
 }
 
 /// Calls a hook of all extensions.
@@ -6082,20 +6078,14 @@ enum class because : unsigned char {
     unsupported, server_gone, interrupted, no_requests, none_succeeded, no_baseline,
     task_failed, task_idle, undisturbed,  // side tasks
     // the numbers
-    too_close, too_few_to_fail, all_together, cut_off, holds_anyway, cached,
-    cached_in_both, some_other_models, some_from_cache,
-    answers_alike,
-    untold_history,
-    failed, failed_over, failed_in_burst, failed_within, failed_or_beyond, failed_in_tail,
-    failed_too_often, few_pairs,
-    wrong_answers, answers_differ, below_client,
+    too_close, too_few_to_fail, all_together, cut_off, holds_anyway, cached, some_from_cache,
+    answers_alike, untold_history, failed, failed_over, failed_in_burst, failed_or_beyond,
+    failed_in_tail, failed_too_often, few_pairs, wrong_answers, answers_differ, below_client,
     no_size, no_finite_value, pairs_spread, lasting_luck, repeats_spread, not_as_calibrated,
     thirds,
     // missing values
-    nothing_measured, no_value, no_value_in, over_failures, over_nothing, not_played_out,
-    stored_lacks,
-    start_unknown, too_few_values,
-    no_finite_part, small_sample, small_for_drift, few_slices, window_ends,
+    nothing_measured, no_value, no_value_in, over_nothing, not_played_out, stored_lacks,
+    start_unknown, too_few_values, no_finite_part, small_sample, few_slices, window_ends,
     // baseline runs
     no_runs, few_runs, lone_repeats, lone_levels, runs_lack, one_repeat, main_moved,
     outlying_runs, given_spread, unknown_card,
@@ -6103,23 +6093,18 @@ enum class because : unsigned char {
     client_without, client_is_busy, client_off_rate, read_together, starts_read_together,
     sent_late, client_lost, client_in_probes,
     // the server's answers
-    over_saturated, over_saturated_by_sessions, no_such_turns, none_selected, label_failed,
-    gaps_of_all, lacks_values, other_tokens, several_models, from_cache, context_full, stops_early,
-    stops_by_itself, cut_short,
-    too_long, filtered, short_prompts, equal_prompts, no_history,
-    known_prompts, cached_over_prompt, cached_on_page, no_usage,
-    alike_alone, share_machine,
-    wrong_usage, usage_may_hide, usage_over_prompt,
-    in_one_piece, in_a_burst, in_large_events, comes_in_bursts, untold_end, baseline_fails,
-    baseline_may_fail,
+    over_saturated, none_selected, label_failed, gaps_of_all, lacks_values, other_tokens,
+    several_models, from_cache, context_full, stops_early, cut_short, too_long, filtered,
+    short_prompts, equal_prompts, no_history, known_prompts, cached_over_prompt, cached_on_page,
+    no_usage, alike_alone, share_machine, wrong_usage, usage_may_hide, usage_over_prompt,
+    in_a_burst, in_large_events, comes_in_bursts, untold_end, baseline_fails, baseline_may_fail,
     // the server's page
-    metrics_reported, restarted, served_others, others_requests, others_tokens,
-    more_at_once,
-    queue_stood, cache_full, cache_preempts, preempted, clocks_lower,
+    metrics_reported, restarted, served_others, others_requests, more_at_once,
+    queue_stood, cache_full, clocks_lower,
     // loads
     carries, not_monotone, gave_up, several_loads, first_probe_failed, probe_too_short,
     // what would be decided more often
-    headroom_in_noise, headroom_in_modes, longer_run, longer_load, more_requests, limit_that_passes,
+    headroom_in_noise, longer_load, more_requests, limit_that_passes,
 };
 
 /// A sentence has places (core/metric/filled.hpp) for the cause's numbers and for `derived_values`
@@ -6172,13 +6157,8 @@ inline constexpr auto cause_table = [] {
          "answers brought tokens together: it {is_pass?passes even if these took all the time "
          "since the send|fails even if the last ones came a pause earlier}"
          "{is_counted?, which is counted here}"},
-        {cached, "cached", "cached", "{cached:.3g%} % of the prompt tokens came from the "
-         "server's prefix cache"},
-        {cached_in_both, "cached_in_both", "cached,baseline", "{cached:.3g%} % of the prompt "
-         "tokens came from the server's prefix cache, with the baseline {baseline:.3g%} %"},
-        {some_other_models, "some_other_models",
-         "requests,completed,first,second", "{some_completed} name "
-         "another model than the others ({model_shares})"},
+        {cached, "cached", "cached,compares,baseline", "{cached:.3g%} % of the prompt tokens "
+         "came from the server's prefix cache[{compares?}, with the baseline {baseline:.3g%} %]"},
         {some_from_cache, "some_from_cache", "requests,completed", "{some_completed} came from a "
          "cache of answers, by their headers"},
         {answers_alike, "answers_alike", "requests,completed", "{some_completed} begin with one "
@@ -6186,14 +6166,13 @@ inline constexpr auto cause_table = [] {
          "shows"},
         {untold_history, "untold_history", "", "the server reports no prompt tokens, which would "
          "show whether it kept the history"},
-        {failed, "failed", "failed,of", "{failed:0} of {of:0} failed, limit {limit}"},
+        {failed, "failed", "failed,of,is_open", "{failed:0} of {of:0} failed, limit {limit}"
+         "{is_open?: within it as observed, not shown}"},
         {failed_over, "failed_over", "failed,of,is_one_burst", "{failed:0} of {of:0} failed, "
          "over the limit of {limit}, not shown to be more than {is_one_burst?one burst|chance}"},
         {failed_in_burst, "failed_in_burst", "failed,of,burst,burst_of,repeat", "{failed:0} of "
          "{of:0} failed, within the limit of {limit}, but {burst:0} of {burst_of:0} failed in "
          "repeat {repeat:0}: more than chance"},
-        {failed_within, "failed_within", "failed,of", "{failed:0} of {of:0} failed, limit "
-         "{limit}: within it as observed, not shown"},
         {failed_or_beyond, "failed_or_beyond", "failed,of,allowed", "{failed:0} of {of:0} "
          "requests failed or lie beyond the limit, {allowed:.3g%} % may"},
         {failed_in_tail, "failed_in_tail", "failed,of,most,allowed", "{failed:0} of {of:0} "
@@ -6235,11 +6214,9 @@ inline constexpr auto cause_table = [] {
         {no_value, "no_value", "", "no measured request has a value of {statistic}"},
         {no_value_in, "no_value_in", "repeat,is_ratio", "repeat {repeat:0} has no "
          "{is_ratio?ratio|value} of {statistic}"},
-        {over_failures, "over_failures", "repeat,is_infinite,failed,of", "repeat {repeat:0}: "
-         "{words} is {is_infinite?infinite|zero}, as {failed:0} of {of:0} requests failed, so "
-         "nothing is compared with it"},
-        {over_nothing, "over_nothing", "repeat,is_infinite", "repeat {repeat:0}: {words} is "
-         "{is_infinite?infinite|zero}, so nothing is compared with it"},
+        {over_nothing, "over_nothing", "repeat,is_infinite,failed,of", "repeat {repeat:0}: "
+         "{words} is {is_infinite?infinite|zero}[{failed?}, as {failed:0} of {of:0} requests "
+         "failed], so nothing is compared with it"},
         {not_played_out, "not_played_out", "", "sessions that were under way at its end were cut "
          "there: they are played out where the gate itself has an objective on session_time"},
         {stored_lacks, "stored_lacks", "", "the stored baseline has no finite value of "
@@ -6253,8 +6230,6 @@ inline constexpr auto cause_table = [] {
          "repeat {repeat:0}{is_baseline? of the baseline} measured {measured:0} "
          "{words}{measured:s}, {statistic} needs {needed:0}{is_tail? so that three lie beyond "
          "it}: {mostly_failed?most requests failed, which is why|let it run longer}"},
-        {small_for_drift, "small_for_drift", "measured,needed", "a repeat measured {measured:0} "
-         "requests, {statistic} needs {needed:0}: let it run longer"},
         {few_slices, "few_slices", "window,needed", "both servers were measured at once for "
          "{window:t}: with answers of this length their slices need {needed:t}, let it run longer"},
         {window_ends, "window_ends", "ended,more", "{ended:.3g} answers ended in the steady "
@@ -6298,15 +6273,11 @@ inline constexpr auto cause_table = [] {
         {client_in_probes, "client_in_probes", "", "it was late, and without that its probes "
          "could show otherwise"},
 
-        {over_saturated, "over_saturated", "is_baseline,grown,sent,slower",
-         "{is_baseline?baseline }{words}over-saturated: requests in flight grew by {grown:0} "
-         "while {sent:0} were sent, and ttft by {slower:t}: the load is over the server's "
-         "capacity"},
-        {over_saturated_by_sessions, "over_saturated_by_sessions", "is_baseline,grown,sent,slower",
-         "{is_baseline?baseline }{words}over-saturated: sessions in flight grew by {grown:0} "
-         "while {sent:0} were started, and the ttft of their steps by {slower:t}: the load is "
-         "over the server's capacity"},
-        {no_such_turns, "no_such_turns", "metric", "no request was one that {metric_name} is of"},
+        {over_saturated, "over_saturated", "is_baseline,grown,sent,slower,of_sessions",
+         "{is_baseline?baseline }{words}over-saturated: {of_sessions?sessions|requests} in flight "
+         "grew by {grown:0} while {sent:0} were {of_sessions?started|sent}, and "
+         "{of_sessions?the ttft of their steps|ttft} by {slower:t}: the load is over the "
+         "server's capacity"},
         {none_selected, "none_selected", "", "no measured request is one of {words}"},
         {label_failed, "label_failed", "requests", "none of the {requests:0} requests of {words} "
          "succeeded"},
@@ -6319,20 +6290,18 @@ inline constexpr auto cause_table = [] {
          "{is_prompt?a prompt|an answer} and with the baseline {baseline:.4g}: "
          "{of_totals?whole answers|tokens per second} are not compared"},
         {several_models, "several_models",
-         "requests,completed,first,second", "{some_completed} name another "
-         "model than the others ({model_shares}): a gateway falls back, or routes between several"},
+         "requests,completed,first,second,are_few", "{some_completed} name another model than "
+         "the others ({model_shares}){are_few?|: a gateway falls back, or routes between several}"},
         {from_cache, "from_cache", "requests,completed", "{some_completed} came from a cache of "
          "answers, by their headers, and 5 % may: nothing was generated for them"},
         {context_full, "context_full", "requests,completed,at_length,most", "{some_completed} "
          "brought fewer tokens than forced: {at_length:0} of these at least with the finish "
          "reason \"length\", and none had more than {most:0} tokens with its prompt: its context "
          "is full, or it has a limit of its own"},
-        {stops_early, "stops_early", "requests,completed,without_reason", "{some_completed} "
-         "brought fewer tokens than forced: it does not heed ignore_eos, or stops by "
-         "itself{without_reason? (no finish reason tells which)}"},
-        {stops_by_itself, "stops_by_itself", "requests,completed,by_themselves",
+        {stops_early, "stops_early", "requests,completed,by_themselves,is_untold",
          "{some_completed} brought fewer tokens than forced: it does not heed ignore_eos, or "
-         "stops by itself ({by_themselves:0} finish reasons are another than \"length\")"},
+         "stops by itself[ ({by_themselves:0} finish reasons are another than \"length\")]"
+         "{is_untold? (no finish reason tells which)}"},
         {cut_short, "cut_short", "requests,completed,most", "{some_completed} ended with the "
          "finish reason \"length\" before the length that was asked for, and none had more than "
          "{most:0} tokens with its prompt: its context is full, or it has a limit of its own"},
@@ -6375,12 +6344,10 @@ inline constexpr auto cause_table = [] {
          "(options.continuous_usage)"},
         {usage_over_prompt, "usage_over_prompt", "requests,completed", "{some_completed} have "
          "more prompt tokens in usage than what was sent can be: it counts wrongly"},
-        {in_one_piece, "in_one_piece", "answers,of", "the stream does not stream: {answers:0} of "
-         "{of:0} answers came in one piece, 5 % may: the server, a proxy or a busy machine holds "
-         "them back"},
-        {in_a_burst, "in_a_lump", "answers,of", "the stream does not stream: {answers:0} of "
-         "{of:0} answers began with over 5 % of their tokens at once, 5 % may: the server, a "
-         "proxy or a busy machine holds them back"},
+        {in_a_burst, "in_a_lump", "answers,of,are_whole", "the stream does not stream: "
+         "{answers:0} of {of:0} answers "
+         "{are_whole?came in one piece|began with over 5 % of their tokens at once}, 5 % may: "
+         "the server, a proxy or a busy machine holds them back"},
         {in_large_events, "in_large_events", "answers,of,tokens", "{answers:0} of {of:0} answers "
          "came in events of {tokens:.3g} tokens each, so when those of the first one were "
          "generated is not known, and it matters here: have the server send fewer tokens at once, "
@@ -6401,21 +6368,16 @@ inline constexpr auto cause_table = [] {
          "{repeat:0}, or another one answers at its address: the counters on its page began anew"},
         {served_others, "served_others", "repeat,reported,ours", "it served others too: in "
          "repeat {repeat:0} its page counts {reported:0} finished requests, ours were {ours:0}"},
-        {others_requests, "others_requests", "reported,ours,repeat", "its page counts "
-         "{reported:0} finished requests, ours were {ours:0}: it is another server's, or that of "
-         "one of several (repeat {repeat:0})"},
-        {others_tokens, "others_tokens", "reported,ours,repeat", "its page counts {reported:0} "
-         "generated tokens, ours were {ours:0}: it is another server's, or that of one of "
-         "several (repeat {repeat:0})"},
+        {others_requests, "others_requests", "reported,ours,repeat,of_tokens", "its page counts "
+         "{reported:0} {of_tokens?generated tokens|finished requests}, ours were {ours:0}: it is "
+         "another server's, or that of one of several (repeat {repeat:0})"},
         {more_at_once, "more_at_once", "reported,ours,repeat", "its page tells of {reported:0} "
          "requests at once, of ours at most {ours:0} were in flight: it counts some several "
          "times, or serves others (repeat {repeat:0})"},
         {queue_stood, "queue_stood", "from,most", "the queue was never empty from {from:.0f} s "
          "on, with up to {most:0} waiting"},
-        {cache_full, "cache_full", "usage", "KV cache at {usage:.0f%} %"},
-        {cache_preempts, "cache_preempts", "usage,preemptions", "KV cache at {usage:.0f%} %, "
-         "{preemptions:0} preemption{preemptions:s}"},
-        {preempted, "preempted", "preemptions", "{preemptions:0} preemption{preemptions:s}"},
+        {cache_full, "cache_full", "usage,preemptions", "[KV cache at {usage:.0f%} %]"
+         "[{preemptions?}{usage?, }{preemptions:0} preemption{preemptions:s}]"},
         {clocks_lower, "clocks_lower", "lower,repeat", "the accelerators' clocks were "
          "{lower:.0f%} % lower in repeat {repeat:0}"},
 
@@ -6430,19 +6392,16 @@ inline constexpr auto cause_table = [] {
          "took {answer:t}, and {load:t} of load were too short for that"},
 
         {headroom_in_noise, "headroom_in_noise", "headroom,noise,better", "headroom of "
-         "{headroom:.1f%} % under noise of {noise:.1f%} % will often be inconclusive; "
+         "{headroom:.1f%} %[ under noise of {noise:.1f%} %] will often be inconclusive; "
          "{better_limit} would seldom be"},
-        {headroom_in_modes, "headroom_in_modes", "headroom,better", "headroom of {headroom:.2g%} "
-         "% is less than repeats that agree can show, and will often be inconclusive; "
-         "{better_limit} would seldom be"},
-        {longer_run, "longer_run", "times,better", "a run {times:.2g} times as long would mostly "
-         "decide, and {better_limit} would mostly pass as it is"},
         {longer_load, "longer_load", "seconds,starts,of_sessions", "let the load last "
          "{seconds:t} at least, with {starts:0} {of_sessions?sessions|requests} at its rate, so "
          "that it can show whether the server keeps up"},
         {more_requests, "more_requests", "requests", "about {requests:0} {words} in each repeat "
          "would mostly decide"},
-        {limit_that_passes, "limit_that_passes", "better", "{better_limit} would pass"},
+        {limit_that_passes, "limit_that_passes", "better,longer", "[{longer?}a run "
+         "{longer:.2g} times as long would mostly decide, and ]{better_limit} would "
+         "{longer?mostly pass as it is|pass}"},
     });
 }();
 constexpr const cause_row& row_of(because b) { return cause_table[static_cast<std::size_t>(b)]; }
@@ -11099,13 +11058,21 @@ struct foreseen_work {
     std::string unknown{};  // why it is not known, "" if it is or nobody asks
 };
 
+/// Of a probe.
+struct probe_facts {
+    double load = 0;  // requests/s or users; 0: not a search
+    probe_of part = probe_of::asked;
+    std::string disturbed{};  // why it does not count: the client affected it
+};
+/// At once: how fast a server answered the same requests as alone.
+struct speed_facts {
+    double speed_at_once = not_a_number;  // as a part of that alone; NaN: not tried
+    double speed_error = not_a_number;    // the standard error of its logarithm
+};
 /// One repeat of one variant, without its requests.
-struct repeat_facts : client_counts {
+struct repeat_facts : client_counts, probe_facts, speed_facts {
     run_variant variant = run_variant::candidate;
     int index = 0;
-    double load = 0;  // of a probe: requests/s or users; 0: not a search
-    probe_of part = probe_of::asked;  // of a probe
-    std::string disturbed{};  // why a probe does not count: the client affected it
     vector<std::string> labels{};  // of the parts of the workload
     vector<side_task_seen> side_tasks{};
     time_interval window{};  // the steady part; without it there are no rates
@@ -11137,9 +11104,6 @@ struct repeat_facts : client_counts {
     warmup_seen warmup{};     // if it ends when the server is stable
     answer_differences differences{};  // of compared answers of a candidate
     foreseen_work foreseen{};  // where work is counted
-    // At once: how fast it answered the same requests, as a part of its speed alone; the standard
-    // error of its logarithm. NaN: not tried.
-    double speed_at_once = not_a_number, speed_error = not_a_number;
 };
 
 /// A stretch of a load before which the server had nothing to do, and the delay of its latest send.
@@ -13261,6 +13225,13 @@ inline void answer_fields(field_visitor& v, record& r) {
         if (v.assigns()) r.answer_hash = hash_in(hash);
     }
 }
+/// Its place in the traffic.
+inline void place_fields(field_visitor& v, record& r) {
+    v.exact({"conversation", "its number in the trace", at_times}, r.conversation);
+    v.whole({"turn", "of the conversation", at_times}, r.turn, few_range);
+    v.whole({"depth", "in its session, 0 is the main line", if_any}, r.depth, few_range);
+    v.whole({"part", "of the workload: its place among the repeat's labels", if_any}, r.part);
+}
 /// A line of records.jsonl and its gate.
 inline void fields_of(field_visitor& v, record& r, std::string& gate) {
     v.text({"id", "sent as X-Request-Id"}, r.id);
@@ -13295,10 +13266,7 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
             maybe_reported_range);
     v.whole({"tokens_at_once", "of the output, as a lump, faster than they were generated", if_any},
             r.tokens_at_once, reported_range);
-    v.exact({"conversation", "its number in the trace", at_times}, r.conversation);
-    v.whole({"turn", "of the conversation", at_times}, r.turn, few_range);
-    v.whole({"depth", "in its session, 0 is the main line", if_any}, r.depth, few_range);
-    v.whole({"part", "of the workload: its place among the repeat's labels", if_any}, r.part);
+    place_fields(v, r);
     v.whole({"reads", "that brought content events", at_times}, r.reads, events_range);
     v.whole({"first_read_events", "", at_times}, r.first_read_events, events_range);
     v.whole({"unknown_gaps", "between events that a late client read together: only the last "
@@ -13568,19 +13536,54 @@ inline void client_fields(field_visitor& v, repeat_facts& d) {
     v.whole({"disturbed_requests", "in whose time it lost over 20 ms", at_times},
             d.disturbed_requests);
 }
+inline void fields_of(field_visitor& v, probe_facts& p) {
+    if (!v.has("load", p.load > 0)) return;
+    v.number({"load", "of a probe: requests/s, or users of a closed loop", at_times}, p.load,
+             {1e-9, max_rate});
+    v.choice({"part", "of a probe: tried by a search, or asked for by an objective", at_times},
+             p.part, probe_of::asked);
+    v.text({"disturbed", "of a probe: why it shows nothing, through the client", at_times},
+           p.disturbed);
+}
+inline void fields_of(field_visitor& v, speed_facts& s) {
+    if (!v.has("speed_at_once", !std::isnan(s.speed_at_once))) return;
+    v.number({"speed_at_once", "at which it answered beside the other variant's load, as a part "
+                               "of that alone", at_times}, s.speed_at_once);
+    v.number({"speed_error", "the standard error of its logarithm", at_times}, s.speed_error);
+}
+/// What was not asked for of all requests.
+inline void odd_fields(field_visitor& v, repeat_facts& d) {
+    v.whole({"short_outputs", "completed requests with fewer tokens than forced"},
+            d.short_outputs);
+    v.whole({"long_outputs", "and with more"}, d.long_outputs);
+    v.whole({"short_prompts", "and with under 80 % of the prompt tokens asked for", if_any},
+            d.short_prompts);
+    v.whole({"equal_openings", "and whose texts begin alike, though their prompts do not", if_any},
+            d.equal_openings);
+}
+/// What was seen of the server, and what else was done to it.
+inline void server_fields(field_visitor& v, repeat_facts& d, cross_check& checked,
+                          long long from_ns) {
+    if (v.has("server", d.server.is_read) &&
+        v.begin({"server", "what the server reported in a repeat, on its page of metrics and "
+                           "on those of exporters", at_times, "server"})) {
+        if (v.assigns()) d.server.is_read = true;
+        fields_of(v, d.server, checked, from_ns);
+        v.end();
+    }
+    v.list({"beside", "what else was done to the server under the load, task by task", if_any},
+           d.side_tasks, [&](side_task_seen& t) { fields_of(v, t, from_ns); });
+}
+inline void rank_fields(field_visitor& v, repeat_facts& d, long long from_ns) {
+    v.list({"ranks", "of a load that several programs sent: what each says of itself", if_any},
+           d.ranks, [&](rank_part& r) { fields_of(v, r, from_ns); });
+}
 /// A repeat of one variant in result.json, without its requests: facts, the cross-check and
 /// statistics. Times are of the clock.
 inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
                       vector<named_number>& statistics) {
     v.whole({"index"}, d.index, {0, most_of_few});
-    if (v.has("load", d.load > 0)) {
-        v.number({"load", "of a probe: requests/s, or users of a closed loop", at_times}, d.load,
-                 {1e-9, max_rate});
-        v.choice({"part", "of a probe: tried by a search, or asked for by an objective", at_times},
-                 d.part, probe_of::asked);
-        v.text({"disturbed", "of a probe: why it shows nothing, through the client", at_times},
-               d.disturbed);
-    }
+    fields_of(v, static_cast<probe_facts&>(d));
     long long from_ns = d.window.from_ns(), to_ns = d.window.to_ns();
     v.time({"window_from_ns", "CLOCK_MONOTONIC, the window in which throughput is counted"},
            from_ns, exact_range);
@@ -13592,22 +13595,12 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     v.seconds({"startup_s"}, d.startup_s);
     if (v.has("first_answer_s", !std::isnan(d.first_answer_s)))
         v.seconds({"first_answer_s", "of the cold server", at_times}, d.first_answer_s);
-    if (v.has("speed_at_once", !std::isnan(d.speed_at_once))) {
-        v.number({"speed_at_once", "at which it answered beside the other variant's load, as a "
-                                   "part of that alone", at_times}, d.speed_at_once);
-        v.number({"speed_error", "the standard error of its logarithm", at_times}, d.speed_error);
-    }
+    fields_of(v, static_cast<speed_facts&>(d));
     v.text({"target_gone", "why, where the server went away"}, d.target_gone);
     v.flag({"interrupted"}, d.interrupted);
     v.flag({"decided_early", "all was decided at the end of its window: requests planned later do "
                              "not count", if_any}, d.decided_early);
-    v.whole({"short_outputs", "completed requests with fewer tokens than forced"},
-            d.short_outputs);
-    v.whole({"long_outputs", "and with more"}, d.long_outputs);
-    v.whole({"short_prompts", "and with under 80 % of the prompt tokens asked for", if_any},
-            d.short_prompts);
-    v.whole({"equal_openings", "and whose texts begin alike, though their prompts do not", if_any},
-            d.equal_openings);
+    odd_fields(v, d);
     way_fields(v, d);
     v.whole({"shared_tokens", "prompt tokens that the workload lets a prefix cache have, of "
                               "requests that report how many were cached; -1 where none does"},
@@ -13621,19 +13614,10 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     double error = d.gaps_counted ? gap_error : 0;  // not read back
     v.number({"itl_relative_error", "of itl percentiles at most, 0 where every gap was kept"},
              error, {0, 1, 0});
-    if (v.has("server", d.server.is_read) &&
-        v.begin({"server", "what the server reported in a repeat, on its page of metrics and "
-                           "on those of exporters", at_times, "server"})) {
-        if (v.assigns()) d.server.is_read = true;
-        fields_of(v, d.server, checked, from_ns);
-        v.end();
-    }
-    v.list({"beside", "what else was done to the server under the load, task by task", if_any},
-           d.side_tasks, [&](side_task_seen& t) { fields_of(v, t, from_ns); });
+    server_fields(v, d, checked, from_ns);
     fields_of(v, d.differences);
     fields_of(v, d.foreseen);
-    v.list({"ranks", "of a load that several programs sent: what each says of itself", if_any},
-           d.ranks, [&](rank_part& r) { fields_of(v, r, from_ns); });
+    rank_fields(v, d, from_ns);
     named_fields(v, {"statistics", "by name, as in an SLO: \"p99(ttft)\"; of fractions that a "
                                    "later run is held against their counts, too: "
                                    "\"misses(error_rate)\""},
@@ -16210,8 +16194,9 @@ struct calibrated {
 inline constexpr double most_longer = 100;  // no longer run is advised
 /// How much longer a run would mostly decide, and which limit this run would decide.
 inline cause longer_or_limit(double longer, double limit) {
-    if (!(longer < most_longer)) return cause_with<because::limit_that_passes>({{"better", limit}});
-    return cause_with<because::longer_run>({{"times", std::max(longer, 1.1)}, {"better", limit}});
+    const bool is_advised = longer < most_longer;
+    return cause_with<because::limit_that_passes>(
+        {{"better", limit}, {"longer", is_advised ? std::max(longer, 1.1) : 0}});
 }
 inline double as_number(std::size_t n) { return static_cast<double>(n); }
 
@@ -16332,7 +16317,6 @@ struct decision : verdict_numbers {
     vector<double> stored_values{};
     double calibrated_sd = not_a_number;
     double dependence = not_a_number;  // of neighbouring slices
-    std::string calibrated_in{};     // the calibration file
     vector<margin_at> margins{};
     std::string at_the_load{};       // why that load is decided
 };
@@ -17463,12 +17447,15 @@ inline cause served_others(const unfinished_requests& unfinished, const repeat_d
 /// A page that lacks most of our requests is another server's, or one of several. For metrics of
 /// the requests in flight it must not report too many, either.
 inline cause fault_of_page(const cross_check& c, int repeat, metric_id m) {
+    const auto of_others = [&](double reported, double ours, bool of_tokens) {
+        return cause_with<because::others_requests>({{"reported", reported},
+                                                     {"ours", ours},
+                                                     {"repeat", repeat},
+                                                     {"of_tokens", of_tokens}});
+    };
     if (c.requests_reported < 0.9 * c.finished)
-        return cause_with<because::others_requests>(
-            {{"reported", c.requests_reported}, {"ours", c.finished}, {"repeat", repeat}});
-    if (c.tokens_reported < 0.9 * c.tokens)
-        return cause_with<because::others_tokens>(
-            {{"reported", c.tokens_reported}, {"ours", c.tokens}, {"repeat", repeat}});
+        return of_others(c.requests_reported, c.finished, false);
+    if (c.tokens_reported < 0.9 * c.tokens) return of_others(c.tokens_reported, c.tokens, true);
     const bool is_of_those = m == metric_id::running_requests || m == metric_id::queued_requests;
     if (!is_of_those || !reports_too_many(c)) return {};
     return cause_with<because::more_at_once>(
@@ -17554,9 +17541,7 @@ inline cause state_of_cache(const repeat_list& variant) {
             if (const double n = s->change(server_quantity::preemptions); n > 0) preempted += n;
     }
     if (preempted == 0 && fullest < 0.95) return {};
-    if (fullest == 0) return cause_with<because::preempted>({{"preemptions", preempted}});
-    if (preempted == 0) return cause_with<because::cache_full>({{"usage", fullest}});
-    return cause_with<because::cache_preempts>({{"usage", fullest}, {"preemptions", preempted}});
+    return cause_with<because::cache_full>({{"usage", fullest}, {"preemptions", preempted}});
 }
 /// The repeat whose mean clock is over a tenth below the highest.
 inline cause state_of_clocks(const repeat_list& variant) {
@@ -18380,18 +18365,50 @@ inline fraction_pair fraction_pair_at_once(const slo& s, const values_at_once& v
     return p;
 }
 
-/// Analyses at any limit. The noise of means is that around the measured ratio, where what both
+/// One way to hold the candidate's slices against the baseline's, at any limit.
+class way_at_once : not_copied {
+public:
+    /// All must outlive it.
+    way_at_once(const test_at_once& test, const slo& s, const values_at_once& v,
+                const judging_rule& rule)
+        : test_(test), s_(s), v_(v), rule_(rule) {}
+    virtual ~way_at_once() = default;
+    /// Nothing where it cannot tell. Without parts it has those of the first way.
+    virtual std::optional<analysed_slices> at(double limit) const = 0;
+
+protected:
+    double factor_at(double limit) const { return is_difference(s_) ? s_.factor : limit; }
+    double offset_at(double limit) const { return is_difference(s_) ? limit : 0; }
+    /// The candidate's value as one of the baseline's at this limit.
+    double own_at(double limit) const {
+        return (test_.mine() - offset_at(limit)) / factor_at(limit);
+    }
+    bool has_both_at(double limit) const {
+        return std::isfinite(test_.other()) && std::isfinite(own_at(limit));
+    }
+    /// The share of the candidate's requests beyond the limit at this value of the baseline.
+    interim_analysis tail_of_mine(double limit, double at) const {
+        return analysis_of_tail(s_, v_.mine, v_.slices, factor_at(limit) * at + offset_at(limit), 1,
+                                rule_);
+    }
+
+    const test_at_once& test_;
+    const slo& s_;
+    const values_at_once& v_;
+    const judging_rule& rule_;
+};
+
+/// Means, throughputs and fractions. Their noise is that around the measured ratio, where what both
 /// share cancels: at a looser limit in proportion to it, since bursts make small ratios look sure,
 /// but no less at a tighter one, since rare large values make large ratios look sure. Counts have
 /// the noise around the limit; those of misses, the noise that they would have at it.
-class analyses_at_once {
+class means_at_once final : public way_at_once {
 public:
-    analyses_at_once(const slo& s, const values_at_once& v, const judging_rule& rule)
-        : s_(s), v_(v), rule_(rule), half_(at_half_levels(rule)), test_(s, v),
-          measured_(test_.measured()) {
-        if (is_percentile()) slices_own_.emplace(s, v);
+    means_at_once(const test_at_once& test, const slo& s, const values_at_once& v,
+                  const judging_rule& rule)
+        : way_at_once(test, s, v, rule), measured_(test.measured()) {
         const double factor = is_ratio_of_means() ? measured_ : s.factor;
-        if (!is_percentile()) noise_ = analysis_at_once(v, test_.at(factor, 0), factor, rule);
+        noise_ = analysis_at_once(v, test.at(factor, 0), factor, rule);
         if (!v.is_fraction || !is_difference(s)) return;
         counts_ = fraction_pair_at_once(s, v);
         if (v.mine.questions.empty()) return;
@@ -18399,11 +18416,107 @@ public:
         all.add(v.mine.values, v.mine.questions, v.other.values, v.other.questions);
         all.set(*counts_);
     }
-    double measured() const { return measured_; }
+    std::optional<analysed_slices> at(double limit) const override {
+        distance_at_once d = test_.at(factor_at(limit), offset_at(limit));
+        interim_analysis l = noise_;
+        l.mean = d.value;
+        if (is_ratio_of_means()) l.se *= std::max(1.0, limit / measured_);
+        l = decided(l, rule_);
+        if (counts_) l = with_counts(l, limit);
+        return analysed_slices{l, std::move(d.parts)};
+    }
+
+private:
+    bool is_ratio_of_means() const { return !is_difference(s_) && measured_ > 0; }
+    interim_analysis with_counts(const interim_analysis& l, double limit) const {
+        interim_analysis counts = l;
+        counts.se = error_of_counts(*counts_, s_.factor, limit);
+        counts.df = counts_->is_paired ? 1e4 : as_number(v_.slices - 1);
+        counts = decided(counts, rule_);
+        return counts_->is_paired ? wider_of(l, counts) : counts;
+    }
+
+    double measured_;
+    interim_analysis noise_{};
+    std::optional<fraction_pair> counts_{};  // of a difference of fractions
+};
+
+/// A percentile by the shares of both variants' requests beyond it, in which cancels what both
+/// share.
+class shares_at_once final : public way_at_once {
+public:
+    using way_at_once::way_at_once;
+    std::optional<analysed_slices> at(double limit) const override {
+        distance_at_once d = test_.at(factor_at(limit), offset_at(limit));
+        const interim_analysis l = analysis_at_once(v_, d, factor_at(limit), rule_);
+        return analysed_slices{l, std::move(d.parts)};
+    }
+};
+
+/// A percentile by each variant's share beyond a value between both, which no drift of the other
+/// moves. It decides what both decide.
+class tails_at_once final : public way_at_once {
+public:
+    using way_at_once::way_at_once;
+    std::optional<analysed_slices> at(double limit) const override {
+        if (!has_both_at(limit)) return {};
+        const double between = (test_.other() + own_at(limit)) / 2;
+        interim_analysis mine = tail_of_mine(limit, between);
+        const interim_analysis other =
+            analysis_of_tail(s_, v_.other, v_.slices, between, -1, rule_);
+        if (mine.outcome != other.outcome) mine.outcome = verdict::inconclusive;
+        return analysed_slices{mine, {}};
+    }
+};
+
+/// A percentile by that of each slice.
+class percentiles_at_once final : public way_at_once {
+public:
+    percentiles_at_once(const test_at_once& test, const slo& s, const values_at_once& v,
+                        const judging_rule& rule)
+        : way_at_once(test, s, v, rule), half_(at_half_levels(rule)), slices_(s, v) {}
+    std::optional<analysed_slices> at(double limit) const override {
+        if (!has_both_at(limit) || !slices_.are_known()) return {};
+        distance_at_once d = slices_.at(limit);
+        interim_analysis l = analysis_of_parts(d, 0, half_);
+        if (l.outcome == verdict::pass && !may_pass_at(limit)) l.outcome = verdict::inconclusive;
+        return analysed_slices{l, std::move(d.parts)};
+    }
+
+private:
+    /// Whether fewer requests of the candidate than the percentile leaves out are beyond its limit
+    /// at the baseline's percentile. Its stalls are a slice's own percentile or none of it, so that
+    /// slices hardly see how many they are. By the shares of both, in which cancels what both
+    /// share, or by the candidate's, which no drift of the baseline moves.
+    bool may_pass_at(double limit) const {
+        const double at = test_.other();
+        const distance_at_once d = test_.shares_at(at, factor_at(limit), offset_at(limit));
+        return analysis_at_once(v_, d, factor_at(limit), rule_).outcome == verdict::pass ||
+               tail_of_mine(limit, at).outcome == verdict::pass;
+    }
+
+    judging_rule half_;
+    percentiles_of_slices slices_;
+};
+
+/// All ways to compare a statistic, at any limit.
+class analyses_at_once : not_copied {
+public:
+    analyses_at_once(const slo& s, const values_at_once& v, const judging_rule& rule)
+        : test_(s, v) {
+        if (s.statistic.kind == statistic_kind::percentile) {
+            ways_.push_back(std::make_unique<shares_at_once>(test_, s, v, rule));
+            ways_.push_back(std::make_unique<tails_at_once>(test_, s, v, rule));
+            ways_.push_back(std::make_unique<percentiles_at_once>(test_, s, v, rule));
+        } else {
+            ways_.push_back(std::make_unique<means_at_once>(test_, s, v, rule));
+        }
+    }
+    double measured() const { return test_.measured(); }
 
     /// The first way that decides, unless another decides otherwise.
     analysed_slices analysed(double limit) const {
-        vector<analysed_slices> all = ways_at(limit);
+        vector<analysed_slices> all = shown_at(limit);
         std::size_t first = 0;
         while (first < all.size() && all[first].analysis.outcome == verdict::inconclusive) ++first;
         if (first == all.size()) return std::move(all[0]);
@@ -18413,87 +18526,27 @@ public:
                        way.analysis.outcome != outcome;
             }))
             all[first].analysis.outcome = verdict::inconclusive;
+        if (all[first].parts.empty()) all[first].parts = all[0].parts;
         return std::move(all[first]);
     }
     interim_analysis at(double limit) const { return analysed(limit).analysis; }
     /// Whether a way shows that the limit is met, or missed.
     bool shows(verdict outcome, double limit) const {
-        return any_of(ways_at(limit), [&](const analysed_slices& way) {
+        return any_of(shown_at(limit), [&](const analysed_slices& way) {
             return way.analysis.outcome == outcome;
         });
     }
 
 private:
-    bool is_percentile() const { return s_.statistic.kind == statistic_kind::percentile; }
-    bool is_ratio_of_means() const {
-        return !is_percentile() && !is_difference(s_) && measured_ > 0;
-    }
-    double factor_at(double limit) const { return is_difference(s_) ? s_.factor : limit; }
-    double offset_at(double limit) const { return is_difference(s_) ? limit : 0; }
-
-    vector<analysed_slices> ways_at(double limit) const {
-        distance_at_once d = test_.at(factor_at(limit), offset_at(limit));
-        if (!is_percentile()) return {{mean_at(d, limit), std::move(d.parts)}};
-        const interim_analysis shares = analysis_at_once(v_, d, factor_at(limit), rule_);
-        vector<analysed_slices> all{{shares, std::move(d.parts)}};
-        const double others = test_.other(),
-                     own = (test_.mine() - offset_at(limit)) / factor_at(limit);
-        if (!std::isfinite(others) || !std::isfinite(own)) return all;
-        const double between = (others + own) / 2;
-        all.push_back({worse_of(tail_of_mine(limit, between), tail_of_other(between)),
-                       all[0].parts});
-        if (!slices_own_->are_known()) return all;
-        distance_at_once of_slices = slices_own_->at(limit);
-        interim_analysis l = analysis_of_parts(of_slices, 0, half_);
-        if (l.outcome == verdict::pass && !may_pass_at(limit, others))
-            l.outcome = verdict::inconclusive;
-        all.push_back({l, std::move(of_slices.parts)});
+    vector<analysed_slices> shown_at(double limit) const {
+        vector<analysed_slices> all;
+        for (const auto& way : ways_)
+            if (auto shown = way->at(limit)) all.push_back(std::move(*shown));
         return all;
     }
-    /// Whether fewer requests of the candidate than the percentile leaves out are beyond its limit
-    /// at the baseline's percentile. Its stalls are a slice's own percentile or none of it, so that
-    /// slices hardly see how many they are. By the shares of both, in which cancels what both
-    /// share, or by the candidate's, which no drift of the baseline moves.
-    bool may_pass_at(double limit, double at) const {
-        const distance_at_once d = test_.shares_at(at, factor_at(limit), offset_at(limit));
-        return analysis_at_once(v_, d, factor_at(limit), rule_).outcome == verdict::pass ||
-               tail_of_mine(limit, at).outcome == verdict::pass;
-    }
-    interim_analysis mean_at(const distance_at_once& d, double limit) const {
-        interim_analysis l = noise_;
-        l.mean = d.value;
-        if (is_ratio_of_means()) l.se *= std::max(1.0, limit / measured_);
-        l = decided(l, rule_);
-        if (!counts_) return l;
-        interim_analysis counts = l;
-        counts.se = error_of_counts(*counts_, s_.factor, limit);
-        counts.df = counts_->is_paired ? 1e4 : as_number(v_.slices - 1);
-        counts = decided(counts, rule_);
-        return counts_->is_paired ? wider_of(l, counts) : counts;
-    }
-    /// The share of each variant's requests beyond its bound, at this value of the baseline.
-    interim_analysis tail_of_mine(double limit, double at) const {
-        return analysis_of_tail(s_, v_.mine, v_.slices, factor_at(limit) * at + offset_at(limit), 1,
-                                rule_);
-    }
-    interim_analysis tail_of_other(double at) const {
-        return analysis_of_tail(s_, v_.other, v_.slices, at, -1, rule_);
-    }
-    /// Decides what both decide.
-    static interim_analysis worse_of(interim_analysis a, const interim_analysis& b) {
-        if (a.outcome != b.outcome) a.outcome = verdict::inconclusive;
-        return a;
-    }
 
-    const slo& s_;
-    const values_at_once& v_;
-    const judging_rule& rule_;
-    judging_rule half_;
     test_at_once test_;
-    double measured_;
-    interim_analysis noise_{};
-    std::optional<percentiles_of_slices> slices_own_{};
-    std::optional<fraction_pair> counts_{};  // of a difference of fractions
+    vector<std::unique_ptr<way_at_once>> ways_{};
 };
 
 /// The value so far, and its interval by the limits that the data reject.
@@ -18624,7 +18677,8 @@ inline void judge_errors(decision& d, sought which, const vector<vector<bool>>& 
         (is_as_loose_as_guard(d.objective) && d.repeats >= std::min(first_analysis, fewest) &&
          c.k <= error_guard().bound * c.n);
     if (d.outcome == verdict::fail) {
-        d.why = {cause_with<because::failed>({{"failed", c.k}, {"of", c.n}})};
+        d.why = {cause_with<because::failed>(
+            {{"failed", c.k}, {"of", c.n}, {"is_open", false}})};
     } else if (c.k > c.allowed * c.n * (1 + 1e-12)) {
         d.why = {cause_with<because::failed_over>(
             {{"failed", c.k}, {"of", c.n}, {"is_one_burst", c.k / c.effect < 1.5}})};
@@ -18640,7 +18694,8 @@ inline void judge_errors(decision& d, sought which, const vector<vector<bool>>& 
         }
         d.outcome = verdict::pass;
         if (c.upper(d.counted->at.pass) > c.allowed)
-            d.why = {cause_with<because::failed_within>({{"failed", c.k}, {"of", c.n}})};
+            d.why = {cause_with<because::failed>(
+                {{"failed", c.k}, {"of", c.n}, {"is_open", true}})};
     }
 }
 
@@ -18711,11 +18766,9 @@ inline void estimate_analysis(decision& d, double most, double repeats,
     const double to_write = back(l.mean + (t + 1.645) * last_se + l.pass_margin);
     if (-l.mean >= (t + four_in_five) * last_se + l.pass_margin || !(to_write > 0)) return;
     const double headroom = -fraction_of_limit(d.objective, l.mean);
-    d.advice = l.pass_margin > last_se
-                   ? cause_with<because::headroom_in_modes>({{"headroom", headroom},
-                                                             {"better", to_write}})
-                   : cause_with<because::headroom_in_noise>(
-                         {{"headroom", headroom}, {"noise", l.sd}, {"better", to_write}});
+    const bool by_modes = l.pass_margin > last_se;  // less than repeats that agree can show
+    d.advice = cause_with<because::headroom_in_noise>(
+        {{"headroom", headroom}, {"noise", by_modes ? 0 : l.sd}, {"better", to_write}});
 }
 
 /// The repeats so far. A miss without a size has no logarithm, so it is counted.
@@ -18833,14 +18886,11 @@ inline cause why_no_value(const comparison& c, const slo& s, std::size_t repeat)
     const double value = with_offset(by.metric, d.value);
     if (std::isnan(value) || (value > 0 && value < infinity)) return none;
     const whose of = by_baseline ? whose::baseline_server : whose::server;
-    if (d.failed == 0)
-        return cause_with<because::over_nothing>(
-            {{"repeat", repeat + 1}, {"is_infinite", value > 0}}, of, str(by.name));
-    return cause_with<because::over_failures>({{"repeat", repeat + 1},
-                                               {"is_infinite", value > 0},
-                                               {"failed", d.failed},
-                                               {"of", d.requests}},
-                                              of, str(by.name));
+    return cause_with<because::over_nothing>({{"repeat", repeat + 1},
+                                              {"is_infinite", value > 0},
+                                              {"failed", d.failed},
+                                              {"of", d.requests}},
+                                             of, str(by.name));
 }
 
 /// An analysis of the values. The noise of earlier runs counts unless a calibration was named.
@@ -19066,8 +19116,13 @@ public:
         const auto measured = as_number(of().mine.each[0]->requests),
                    least = static_cast<double>(least_of_drift(s.statistic));
         if (measured < least)
-            return {false, cause_with<because::small_for_drift>(
-                               {{"measured", measured}, {"needed", least}}, whose::plan)};
+            return {false, cause_with<because::small_sample>({{"repeat", i + 1},
+                                                              {"is_baseline", false},
+                                                              {"measured", measured},
+                                                              {"needed", least},
+                                                              {"is_tail", false},
+                                                              {"mostly_failed", false}},
+                                                             whose::plan, "request")};
         const vector<double>& slices = of().slices[i];
         sums_.resize(slices.size());
         logs_.resize(slices.size());
@@ -19118,10 +19173,7 @@ inline decision decision_by_method(const objective_columns& c, const judging_par
     d.counted_in =
         needs_baseline(s) && c.are_pairs() ? verdict_unit::pair : verdict_unit::repeat;
     d.rule = t.rule;
-    if (const double* const known = t.noise_of(s)) {
-        d.calibrated_sd = *known;
-        d.calibrated_in = t.noise_file;
-    }
+    if (const double* const known = t.noise_of(s)) d.calibrated_sd = *known;
     return d;
 }
 
@@ -19475,7 +19527,7 @@ inline cause missing_values(const answer_counts& c, metric_id m, const load_cond
         under.short_outputs_expected && (f.needs == value_needs::second_token ||
                                          f.needs == value_needs::second_event ||
                                          f.needs == value_needs::second_read);
-    if (n.of == 0 && is_of_turns(m)) return cause_with<because::no_such_turns>({{"metric", m}});
+    if (n.of == 0 && is_of_turns(m)) return with_text(because::none_selected, metric_name(m));
     const bool some_left = n.missing < n.completed;
     const bool is_too_many = is_own(m) ? n.missing * 100 > n.completed  // the function's own lack
                                        : is_too_much(n.missing, n.completed);
@@ -19483,24 +19535,23 @@ inline cause missing_values(const answer_counts& c, metric_id m, const load_cond
     return values_missing(c, m);
 }
 
-template <because what>
-cause of_other_models(const answer_counts& c, std::size_t others) {
+inline cause of_other_models(const answer_counts& c, bool are_few) {
     const model_names::two_models two = c.models.most_frequent();
-    return cause_with<what>({{"requests", others},
-                             {"completed", c.completed},
-                             {"first", two.first},
-                             {"second", two.second}}, whose::nobody, two.names);
+    return cause_with<because::several_models>({{"requests", c.models.of_others()},
+                                                {"completed", c.completed},
+                                                {"first", two.first},
+                                                {"second", two.second},
+                                                {"are_few", are_few}},
+                                               whose::nobody, two.names);
 }
 /// Answers of several models: a gateway that falls back, or routes.
 inline cause several_models(const answer_counts& c) {
-    const std::size_t others = c.models.of_others();
-    if (!is_too_much(others, c.completed)) return {};
-    return of_other_models<because::several_models>(c, others);
+    if (!is_too_much(c.models.of_others(), c.completed)) return {};
+    return of_other_models(c, false);
 }
 /// What a few answers are, or all of them, which spoils no verdict.
 inline cause of_a_few_answers(const answer_counts& c) {
-    if (const std::size_t others = c.models.of_others(); others > 0)
-        return of_other_models<because::some_other_models>(c, others);
+    if (c.models.of_others() > 0) return of_other_models(c, true);
     if (c.from_cache > 0)
         return cause_with<because::some_from_cache>(
             {{"requests", c.from_cache}, {"completed", c.completed}});
@@ -19525,11 +19576,11 @@ inline cause too_short(const answer_counts& c) {
                                                   {"completed", of},
                                                   {"at_length", n - otherwise},
                                                   {"most", c.most_tokens}});
-    if (c.ended_by_themselves == 0)
-        return cause_with<because::stops_early>(
-            {{"requests", n}, {"completed", of}, {"without_reason", c.ended_without_reason}});
-    return cause_with<because::stops_by_itself>(
-        {{"requests", n}, {"completed", of}, {"by_themselves", c.ended_by_themselves}});
+    return cause_with<because::stops_early>(
+        {{"requests", n},
+         {"completed", of},
+         {"by_themselves", c.ended_by_themselves},
+         {"is_untold", c.ended_by_themselves == 0 && c.ended_without_reason > 0}});
 }
 /// Short or long.
 inline cause other_length(const answer_counts& c) {
@@ -19569,7 +19620,8 @@ inline cause known_prompts(const answer_counts& of) {
 /// one cause.
 inline cause in_a_burst(const answer_counts& c) {
     if (is_too_much(c.in_one_piece, c.paced))
-        return cause_with<because::in_one_piece>({{"answers", c.in_one_piece}, {"of", c.paced}});
+        return cause_with<because::in_a_burst>(
+            {{"answers", c.in_one_piece}, {"of", c.paced}, {"are_whole", true}});
     const std::size_t moments = c.coalesced_at.size();
     const bool are_some = moments > 2 && is_too_much(moments, c.moments.size());
     if (!is_too_much(c.in_a_burst, c.paced) || (c.in_one_piece == 0 && !are_some)) return {};
@@ -19578,7 +19630,8 @@ inline cause in_a_burst(const answer_counts& c) {
             {{"answers", c.in_a_burst},
              {"of", c.paced},
              {"tokens", c.event_tokens / as_number(c.in_large_events)}});
-    return cause_with<because::in_a_burst>({{"answers", c.in_a_burst}, {"of", c.paced}});
+    return cause_with<because::in_a_burst>(
+        {{"answers", c.in_a_burst}, {"of", c.paced}, {"are_whole", false}});
 }
 inline cause starts_read_together(const answer_counts& c) {
     if (c.perhaps_in_a_burst == 0 || !is_too_much(c.most_in_a_burst(), c.streamed())) return {};
@@ -19980,14 +20033,15 @@ inline void advise(objective_in_check& o) {
     const double would_pass = o.s.at_most ? v.estimate.high : v.estimate.low;
     if (is_difference(o.s)) {  // on the side of the limit
         if (std::isfinite(would_pass) && would_pass * v.limit > 0)
-            v.advice = cause_with<because::limit_that_passes>({{"better", would_pass}});
+            v.advice = cause_with<because::limit_that_passes>(
+                {{"better", would_pass}, {"longer", 0}});
         return;
     }
     const double off = would_pass / std::max(v.limit, v.estimate.value);
     const bool is_near = std::isfinite(would_pass) && off < 3 && off > 1.0 / 3;
     if (is_near && would_pass > 0)
         v.advice = cause_with<because::limit_that_passes>(
-            {{"better", would_pass * (o.s.at_most ? 1.02 : 0.98)}});
+            {{"better", would_pass * (o.s.at_most ? 1.02 : 0.98)}, {"longer", 0}});
 }
 /// How a prefix cache affects a pass, nothing where it is negligible.
 inline cause part_of_cache(objective_in_check& o) {
@@ -20000,8 +20054,8 @@ inline cause part_of_cache(objective_in_check& o) {
     const double mine = part_of(o.g.cache, o.e.candidate),
                  other = compares ? part_of(o.g.baseline_cache, o.e.baseline) : 0;
     if (std::max(mine, other) < 0.01) return {};
-    return compares ? cause_with<because::cached_in_both>({{"cached", mine}, {"baseline", other}})
-                    : cause_with<because::cached>({{"cached", mine}});
+    return cause_with<because::cached>(
+        {{"cached", mine}, {"compares", compares}, {"baseline", other}});
 }
 
 // ---- after the checks of the requests as reported
@@ -20053,8 +20107,7 @@ inline cause read_late(objective_in_check& o) {
 /// Time that the client lost where the kernel has no stamps; it may have merged events then.
 inline cause lost_time(objective_in_check& o) {
     const bool merged = is_invalid_by(
-        o, {because::in_one_piece, because::in_a_burst, because::in_large_events,
-            because::comes_in_bursts});
+        o, {because::in_a_burst, because::in_large_events, because::comes_in_bursts});
     if (!merged && !may_be_late(o)) return {};
     return noted(o, error_of_lost_time(variants_of(o.e, o.s)));
 }
@@ -20264,48 +20317,67 @@ inline cause too_short_repeat(const repeat_data& d) {
         whose::plan);
 }
 
-/// How the load exceeded the server in one repeat, nothing where that is not shown. Requests or
-/// sessions in flight must grow by a tenth of the arrivals, and by more than the random walk of
-/// this traffic at exactly the server's capacity (level 0.1 %), and ttft with them. The time of the
-/// first answers is left out, since every load fills up first. Sessions differ more: theirs is the
-/// 90th percentile, without the growth of waits for first tokens, which is the server's.
-inline cause over_saturated_repeat(const repeat_data& d, double arrival_cv2) {
-    const bool sessions = starts_sessions(d);
-    const vector<load_unit> units = started_in(d);
-    // Of a load far over the capacity a quarter waits for longer than the load lasts.
-    const std::size_t early_units =
-        sessions ? units.size() / 4 : std::min<std::size_t>(units.size() / 4, 50);
-    vector<long long> ends;
+/// What a load is counted in. Sessions differ more than requests do.
+struct unit_kind {
+    bool are_sessions = false;
+    std::size_t most_early = 50;  // of the first ones, which say how long one takes
+    double typical = 0.5;         // the quantile of these after which the load has filled up
+    double fewest = 40;           // that show anything
+};
+inline unit_kind kind_of_units(const repeat_data& d) {
+    return starts_sessions(d) ? unit_kind{true, ~std::size_t{0}, 0.9, 100} : unit_kind{};
+}
+/// When a load has filled up, which every load does first. Nothing: none of its first units ended
+/// well. Of a load far over the capacity a quarter waits for longer than the load lasts.
+inline std::optional<long long> filled_ns(const vector<load_unit>& units, const unit_kind& kind) {
     vector<double> early;
-    for (const load_unit& u : units) {
-        ends.push_back(u.end_ns);
-        if (ends.size() <= early_units && u.all_ok)
+    for (std::size_t i = 0; i < std::min(units.size() / 4, kind.most_early); ++i) {
+        const load_unit& u = units[i];
+        if (u.all_ok)
             early.push_back(static_cast<double>(u.end_ns - u.scheduled_ns) - u.waited_ns);
     }
     if (early.empty()) return {};
-    std::sort(ends.begin(), ends.end());
     std::sort(early.begin(), early.end());
-    const long long filled = units[0].scheduled_ns +
-                             static_cast<long long>(nearest_rank(early, sessions ? 0.9 : 0.5));
-    vector<double> in_flight, ttft_s, tokens;
+    return units[0].scheduled_ns + static_cast<long long>(nearest_rank(early, kind.typical));
+}
+/// The ttft of the requests planned from one time to another, in their order.
+inline vector<double> ttft_between(const repeat_data& d, long long from_ns, long long to_ns) {
+    vector<std::pair<long long, double>> first_tokens;
+    for (const record& r : d.records)
+        if (is_pooled(r) && r.scheduled_ns >= from_ns && r.scheduled_ns <= to_ns)
+            first_tokens.emplace_back(
+                r.scheduled_ns, static_cast<double>(r.first_token_ns - r.scheduled_ns) * 1e-9);
+    std::sort(first_tokens.begin(), first_tokens.end());
+    vector<double> ttft_s;
+    for (const auto& [at, seconds] : first_tokens) ttft_s.push_back(seconds);
+    return ttft_s;
+}
+
+/// How the load exceeded the server in one repeat, nothing where that is not shown. Requests or
+/// sessions in flight must grow by a tenth of the arrivals, and by more than the random walk of
+/// this traffic at exactly the server's capacity (level 0.1 %), and ttft with them. The time of the
+/// first answers is left out. Sessions are held to it without the growth of waits for first tokens,
+/// which is the server's.
+inline cause over_saturated_repeat(const repeat_data& d, double arrival_cv2) {
+    const unit_kind kind = kind_of_units(d);
+    const vector<load_unit> units = started_in(d);
+    const std::optional<long long> filled = filled_ns(units, kind);
+    if (!filled) return {};
+    vector<long long> ends;
+    for (const load_unit& u : units) ends.push_back(u.end_ns);
+    std::sort(ends.begin(), ends.end());
+    vector<double> in_flight, tokens;
     for (std::size_t k = 0; k < units.size(); ++k) {
         const load_unit& u = units[k];
-        if (!u.is_measured || u.scheduled_ns < filled) continue;
+        if (!u.is_measured || u.scheduled_ns < *filled) continue;
         const auto ended = std::upper_bound(ends.begin(), ends.end(), u.scheduled_ns);
         in_flight.push_back(static_cast<double>(k + 1) -
                             static_cast<double>(ended - ends.begin()));
         if (u.all_ok) tokens.push_back(u.tokens);
     }
-    vector<std::pair<long long, double>> first_tokens;  // of requests sent while units started
-    for (const record& r : d.records)
-        if (is_pooled(r) && r.scheduled_ns >= filled &&
-            r.scheduled_ns <= units.back().scheduled_ns)
-            first_tokens.emplace_back(
-                r.scheduled_ns, static_cast<double>(r.first_token_ns - r.scheduled_ns) * 1e-9);
-    std::sort(first_tokens.begin(), first_tokens.end());
-    for (const auto& [at, seconds] : first_tokens) ttft_s.push_back(seconds);
+    const vector<double> ttft_s = ttft_between(d, *filled, units.back().scheduled_ns);
     const double n = static_cast<double>(in_flight.size());
-    if (n < (sessions ? 100 : 40) || ttft_s.size() < 20 || tokens.size() < 20) return {};
+    if (n < kind.fewest || ttft_s.size() < 20 || tokens.size() < 20) return {};
     const double work_cv2 = sample_variance(tokens) / std::pow(std::max(1.0, mean_of(tokens)), 2);
     // The slope over a random walk has a variance of 6/5 n, over planned arrivals and ends 1/5 n.
     const double wandering = std::sqrt(n * (0.2 * arrival_cv2 + 1.2 * work_cv2));
@@ -20314,13 +20386,11 @@ inline cause over_saturated_repeat(const repeat_data& d, double arrival_cv2) {
     const double t_limit = 4.501;  // Student t, 8 degrees of freedom, 0.1 %
     if (growth <= std::max(0.1 * n, 3.09 * wandering) || grown.t < t_limit || slower.t < t_limit)
         return {};
-    cause why = cause_with<because::over_saturated>(
-        {{"is_baseline", false},
-         {"grown", growth},
-         {"sent", n},
-         {"slower", 10 * slower.per_batch}});
-    if (sessions) why.what = because::over_saturated_by_sessions;
-    return why;
+    return cause_with<because::over_saturated>({{"is_baseline", false},
+                                                {"grown", growth},
+                                                {"sent", n},
+                                                {"slower", 10 * slower.per_batch},
+                                                {"of_sessions", kind.are_sessions}});
 }
 
 /// Why the load exceeds the server, or is too short to show that it does not; nothing unless most
@@ -21498,51 +21568,20 @@ inline const char* to_string(spread_of s) {
     return name_at({"moderated", "noisy", "as measured", "quiet", "assumed", "of counts"}, s);
 }
 
+/// What the repeats' values are held against: "paired ".
+inline std::string against_text(const decision& d) {
+    if (d.past) return "against " + d.past->against(d) + ", ";
+    if (d.paired) return "paired ";
+    return is_absolute(d.objective) ? "" : "against a stored run, ";
+}
+/// Which noise and levels the method took is in the inputs.
 inline std::string method_text(const decision& d) {
-    const std::string against =
-        d.past              ? filled("against {against}, ", {{"against", d.past->against(d)}})
-        : d.paired          ? "paired "
-        : is_absolute(d.objective) ? ""
-                                   : "against a stored run, ";
-    const bool is_calibrated = !std::isnan(d.calibrated_sd) && d.repeats > 0 &&
-                               !is_of_start(d.objective.statistic.metric);
-    const bool is_floor = d.last.prior_sd > d.calibrated_sd && d.last.prior_df <= prior_df;
-    const std::string noise =
-        !std::isnan(d.last.history_sd)
-            ? filled(" with the history's noise of {sd:.3g%} %", {{"sd", d.last.history_sd}})
-            : filled("[{is_calibrated?} with {is_floor?the assumed|the calibrated} noise of "
-                     "{sd:.3g%} %][ ({file})]",
-                     {{"is_calibrated", is_calibrated}, {"is_floor", is_floor},
-                      {"sd", d.last.prior_sd},
-                      {"file", is_calibrated && !is_floor ? printable(d.calibrated_in, 200) : ""}});
-    switch (d.decided_by) {
-    case verdict_method::none: break;
-    case verdict_method::predictive_t: return against + "predictive t";
-    case verdict_method::counts: return "Clopper-Pearson on counts";
-    case verdict_method::counted_misses: return "counted misses";
-    case verdict_method::moderated_t:
-        if (d.last.spread == spread_of::assumed)
-            return filled("{against}t with the noise of any machine, {sd:.0f%} %",
-                          {{"against", against}, {"sd", d.last.prior_sd}});
-        return against + "moderated t" + noise;
-    case verdict_method::noisy_t: return against + "t of noisy repeats" + noise;
-    case verdict_method::t:
-        if (d.last.spread == spread_of::counted)
-            return d.fractions && d.fractions->is_paired
-                       ? "paired answers, Tango's score"
-                       : (d.paired ? "" : against) + "counts of both, a score";
-        if (d.last.spread != spread_of::quiet) return against + "t";
-        return against + (d.paired ? "t of quiet pairs" : "t of quiet repeats");
-    case verdict_method::slices: return "t of slices";
-    case verdict_method::slices_at_once:
-        return printed("t of %zu slices at once", d.values.size()) +
-               (d.rule.part < 1 && d.rule.looks_early
-                    ? printed(", after %g of 4 quarters", 4 * d.rule.part)
-                    : "");
-    case verdict_method::loads: return "its objectives, load by load";
-    case verdict_method::equal_counts: return "number against number";
-    }
-    return {};
+    const char* const name = name_at(
+        {"", "Clopper-Pearson on counts", "counted misses", "moderated t", "t of noisy repeats",
+         "t", "t of slices", "its objectives, load by load", "predictive t", "t of slices at once",
+         "number against number"},
+        d.decided_by);
+    return d.distances.empty() ? name : against_text(d) + name;
 }
 
 /// Every number that a verdict rests on, by its name in result.json.
@@ -21604,6 +21643,7 @@ inline arithmetic arithmetic_of(const decision& d) {
         a.add_distances(d);
         a.add_each({{"prior_sd", d.last.prior_sd}, {"prior_df", d.last.prior_df}});
         if (!std::isnan(d.calibrated_sd)) a.add("calibrated_sd", {d.calibrated_sd});
+        if (!std::isnan(d.last.history_sd)) a.add("history_sd", {d.last.history_sd});
         if (d.fractions) a.add_fractions(*d.fractions);
         if (d.stored.repeats > 0) a.add("stored_values", d.stored_values);
         if (d.stored.repeats > 0) a.add("day_to_day_sd", {d.stored.day_sd});
@@ -24931,7 +24971,6 @@ struct variant_figures {
     vector<label_figures> labels{};
     request_tokens tokens{};  // where the variants have different workloads
     server_usage server{};
-    vector<rank_part> ranks{};  // of all repeats
     std::size_t exempt = 0;  // failed requests that are exempt because of a side task
     vector<repeat_figures> repeats{};
     vector<repeat_timeline> timelines{};
@@ -25019,23 +25058,28 @@ inline vector<named_number> named_statistics(const vector<statistic_data>& kept,
     return all;
 }
 
+inline vector<std::pair<metric_id, double>> run_values_of(const repeat_list& variant) {
+    vector<std::pair<metric_id, double>> all;
+    const auto add = [&](metric_id id) { all.emplace_back(id, run_value(id, variant)); };
+    const auto add_known = [&](metric_id id) {
+        if (!std::isnan(run_value(id, variant))) add(id);
+    };
+    for (const metric_facts& m : metric_table)
+        if (is_cost(m.id)) add_known(m.id);
+        else if (is_throughput(m.id)) add(m.id);
+    add(metric_id::error_rate);
+    add_known(metric_id::accuracy);
+    add_known(metric_id::same_answers);
+    add(metric_id::startup_time);
+    add_known(metric_id::first_answer_time);
+    return all;
+}
 inline variant_figures variant_figures_of(const plan& p, const gate_figures& g,
                                   const repeat_list& variant,
                                   const repeat_list* twins = nullptr) {
     variant_figures a;
     for (const metric_id id : g.metrics) a.distributions.push_back(distribution_of(id, variant));
-    const auto over_run = [&](metric_id id) {
-        a.run_values.emplace_back(id, run_value(id, variant));
-    };
-    for (const metric_facts& m : metric_table)
-        if (is_throughput(m.id) && !(is_cost(m.id) && std::isnan(run_value(m.id, variant))))
-            over_run(m.id);
-    over_run(metric_id::error_rate);
-    for (const metric_id id : {metric_id::accuracy, metric_id::same_answers})
-        if (!std::isnan(run_value(id, variant))) over_run(id);
-    over_run(metric_id::startup_time);
-    if (!std::isnan(run_value(metric_id::first_answer_time, variant)))
-        over_run(metric_id::first_answer_time);
+    a.run_values = run_values_of(variant);
     a.statuses = status_counts(variant);
     a.failures = failure_kinds(variant);
     if (p.sent->scores.empty()) a.finish_reasons = finish_reasons(variant);
@@ -25053,7 +25097,6 @@ inline variant_figures variant_figures_of(const plan& p, const gate_figures& g,
     for (const repeat_data& d : variant) {
         for (const record& r : d.records) a.exempt += is_measured(r) && r.exempt;
         a.repeats.push_back(repeat_figures_of(d, g.kept, twin_of(twins, d)));
-        for (const rank_part& r : d.ranks) a.ranks.push_back(r);
     }
     return a;
 }
@@ -25697,6 +25740,11 @@ inline void fields_of(field_visitor& v, label_figures& f) {
     v.number({"request_throughput", "req/s"}, f.request_throughput, any_number);
 }
 
+inline void part_fields(field_visitor& v, variant_figures& a) {
+    v.list({"labels", "of the parts of a mix, or the steps of sessions", if_any}, a.labels,
+           [&](label_figures& f) { fields_of(v, f); });
+}
+
 inline std::string about_unit(metric_unit unit) {
     if (unit == metric_unit::time) return "seconds, null where there are none";
     const written_unit* u = unit == metric_unit::fraction ? nullptr : first_unit_of(unit);
@@ -25718,8 +25766,7 @@ inline void fields_of(field_visitor& v, variant_figures& a, token_fit& fit, std:
     if (v.has("tokens_per_request", !std::isnan(a.tokens.output)))
         v.object({"tokens_per_request", "of completed requests, on the average: where the arms are "
                                         "one server asked in two ways", at_times}, a.tokens);
-    v.list({"labels", "of the parts of a mix, or the steps of sessions", if_any}, a.labels,
-           [&](label_figures& f) { fields_of(v, f); });
+    part_fields(v, a);
     if (v.has("prefix_cache", a.prefix_cache.prompt > 0) &&
         v.begin({"prefix_cache", "what the server's prefix cache had of the prompts; missing where "
                                  "the server does not say", at_times})) {
@@ -26312,6 +26359,8 @@ struct gate_report : gate_facts {
     gate_outcome outcome = gate_outcome::unfinished;
     vector<shown_answer> answers{};    // for objectives on answers that did not pass
     rehearsal_report rehearsal{};
+    /// Whether a model answered in the place of every server.
+    bool is_modelled() const { return !rehearsal.model.empty(); }
     bool undecided_fails = false;           // LLMBENCH_INCONCLUSIVE=fail
     double took_s = 0;                      // including the start and stop of servers
     std::string not_kept{};                 // why the history does not have it
@@ -26403,7 +26452,7 @@ inline headline headline_of(const gate_report& g) {
     if (g.outcome == gate_outcome::invalid || g.outcome == gate_outcome::unfinished)
         return headline::invalid;
     if (!g.calibration.empty()) return headline::calibrated;
-    if (!g.rehearsal.model.empty()) return headline::rehearsed;
+    if (g.is_modelled()) return headline::rehearsed;
     if (count_of(g, verdict::inconclusive) > 0) return headline::inconclusive;
     if (g.outcome == gate_outcome::skipped) return headline::skipped;
     const bool shows_any = any_of(g.verdicts, is_own_objective);
@@ -26445,7 +26494,7 @@ inline std::string rehearsal_of_all(const vector<gate_report>& gates) {
     std::size_t n = 0;
     double took_s = 0;
     for (const gate_report& g : gates) {
-        if (g.rehearsal.model.empty()) continue;
+        if (!g.is_modelled()) continue;
         ++n;
         if (g.refusal.empty()) took_s += g.took_s;
     }
@@ -26765,7 +26814,7 @@ inline std::string unsupported_text(const unsupported_metrics& u) {
         "no verdict on {of}: {why}", {{"of", of}, {"why", u.why}});
 }
 inline bool is_in_virtual_time(const gate_report& g) {
-    return g.target.is_virtual || !g.rehearsal.model.empty();
+    return g.target.is_virtual || g.is_modelled();
 }
 /// Returns the client's self-check. There is none in virtual time, or in other tools' files.
 inline std::string client_text(const gate_report& g) {
@@ -26805,30 +26854,64 @@ inline std::string tokens_text(const request_tokens& t) {
 }
 /// The lines about a server's metrics that are notes: all, or those with a problem.
 enum class server_notes : unsigned char { all, problems };
-inline vector<std::string> notes_on(const gate_report& g, server_notes wanted = server_notes::all) {
-    vector<std::string> notes;
-    const auto add = [&](const char* format, std::initializer_list<named_filling> values) {
+/// Notes, of which the empty ones are left out.
+struct note_list {
+    vector<std::string> all{};
+    void add(const char* format, std::initializer_list<named_filling> values) {
         const std::string note = filled(format, values);
-        if (!note.empty()) notes.push_back(note);
-    };
-    const variant_figures &mine = g.figures.candidate, &other = g.figures.baseline;
-    if (g.target.kind == target_kind::files) add(
-        "from {target}", {{"target", target_text(g.target)}});
-    if (!g.rehearsal.model.empty()) add("{rehearsal}", {{"rehearsal", rehearsal_text(g)}});
-    else if (g.target.is_virtual) add(virtual_time_text, {});
+        if (!note.empty()) all.push_back(note);
+    }
+};
+/// What answered, if it was no server of one's own in real time.
+inline void note_source(const gate_report& g, note_list& notes) {
+    if (g.target.kind == target_kind::files)
+        notes.add("from {target}", {{"target", target_text(g.target)}});
+    if (g.is_modelled()) notes.add("{rehearsal}", {{"rehearsal", rehearsal_text(g)}});
+    else if (g.target.is_virtual) notes.add(virtual_time_text, {});
+}
+/// How the requests of both variants differ.
+inline void note_other_requests(const gate_report& g, note_list& notes) {
     if (g.baseline.kind == target_kind::otherwise)
-        add("candidate: options {options}, model {model}; baseline: {baseline}",
-            {{"options", g.target.options}, {"model", g.target.model},
-             {"baseline", target_text(g.baseline)}});
-    if (g.under.other_workload)
-        add("tokens of a request: {candidate}; baseline: {baseline}[, {workload}]",
-            {{"candidate", tokens_text(mine.tokens)}, {"baseline", tokens_text(other.tokens)},
-             {"workload", g.what.sent->otherwise ? (*g.what.sent->otherwise).workload_text : ""}});
+        notes.add("candidate: options {options}, model {model}; baseline: {baseline}",
+                  {{"options", g.target.options}, {"model", g.target.model},
+                   {"baseline", target_text(g.baseline)}});
+    if (!g.under.other_workload) return;
+    notes.add("tokens of a request: {candidate}; baseline: {baseline}[, {workload}]",
+              {{"candidate", tokens_text(g.figures.candidate.tokens)},
+               {"baseline", tokens_text(g.figures.baseline.tokens)},
+               {"workload",
+                g.what.sent->otherwise ? (*g.what.sent->otherwise).workload_text : ""}});
+}
+/// What was seen of one variant, and done beside its load. `whose`: "baseline: ", or "".
+inline void note_variant(const variant_figures& seen, const vector<std::string>& beside,
+                         const char* whose, server_notes wanted, note_list& notes) {
+    notes.add("{reasoning}", {{"reasoning", reasoning_text(seen.reasoning, whose)}});
+    if (wanted == server_notes::all || has_problem(seen.server))
+        notes.add("{server}", {{"server", server_text(seen, whose)}});
+    for (const std::string& task : beside)
+        notes.add("beside the load: {whose}{task}", {{"whose", whose}, {"task", task}});
+    notes.add("[{requests?}{whose}{requests} requests failed while a side task excused it, or the "
+              "client had no means for them: they are counted apart, in no error rate and no "
+              "latency]", {{"requests", seen.exempt}, {"whose", whose}});
+    const answer_counts& a = seen.answers;
+    notes.add("[{is_any?}{whose}{in_one_piece} of {answers} answers came in one piece, {others} "
+              "more began with over 5 % of their tokens at once]",
+              {{"is_any", a.in_a_burst}, {"whose", whose}, {"in_one_piece", a.in_one_piece},
+               {"answers", a.paced}, {"others", a.in_a_burst - a.in_one_piece}});
+}
+inline vector<std::string> notes_on(const gate_report& g, server_notes wanted = server_notes::all) {
+    note_list notes;
+    const auto add = [&](const char* format, std::initializer_list<named_filling> values) {
+        notes.add(format, values);
+    };
+    note_source(g, notes);
+    note_other_requests(g, notes);
+    const variant_figures& mine = g.figures.candidate;
     for (const unsupported_metrics& u : g.under.unsupported) add(
         "{unsupported}", {{"unsupported", unsupported_text(u)}});
-    for (const std::string& note : g.notes) notes.push_back(note);
+    for (const std::string& note : g.notes) notes.all.push_back(note);
     const report_parts more = parts_of_extensions(g);
-    notes.append(more.notes.begin(), more.notes.end());
+    notes.all.append(more.notes.begin(), more.notes.end());
     if (!mine.prompts.are_as_asked())
         add("prompt tokens: {prompt_lengths}",
             {{"prompt_lengths", prompt_lengths_text(mine.prompts)}});
@@ -26840,22 +26923,16 @@ inline vector<std::string> notes_on(const gate_report& g, server_notes wanted = 
     add("[itl: {gaps} gaps were too many to keep each one, so its percentiles are within "
         "{error:.1f%} %; means, longest gaps and throughputs are exact]",
         {{"gaps", g.figures.counted_gaps}, {"error", gap_error}});
-    for (const variant_figures* variant : {&mine, &other}) {
-        const char* whose = variant == &other ? "baseline: " : "";
-        add("{reasoning}", {{"reasoning", reasoning_text(variant->reasoning, whose)}});
-        if (wanted == server_notes::all || has_problem(variant->server))
-            add("{server}", {{"server", server_text(*variant, whose)}});
-        for (const std::string& task : more.tasks[variant == &other])
-            add("beside the load: {whose}{task}", {{"whose", whose}, {"task", task}});
-        add("[{requests?}{whose}{requests} requests failed while a side task excused it, or the "
-            "client had no means for them: they are counted apart, in no error rate and no "
-            "latency]", {{"requests", variant->exempt}, {"whose", whose}});
-        const answer_counts& a = variant->answers;
-        add("[{is_any?}{whose}{in_one_piece} of {answers} answers came in one piece, {others} more "
-            "began with over 5 % of their tokens at once]",
-            {{"is_any", a.in_a_burst}, {"whose", whose}, {"in_one_piece", a.in_one_piece},
-             {"answers", a.paced}, {"others", a.in_a_burst - a.in_one_piece}});
-    }
+    note_variant(mine, more.tasks[0], "", wanted, notes);
+    note_variant(g.figures.baseline, more.tasks[1], "baseline: ", wanted, notes);
+    return notes.all;
+}
+/// The same, and what judged the gate by earlier runs says of them.
+inline vector<std::string> notes_with_past(const gate_report& g,
+                                           server_notes wanted = server_notes::all) {
+    vector<std::string> notes = notes_on(g, wanted);
+    if (!g.judged_by.past) return notes;
+    for (std::string& line : g.judged_by.past->lines(g)) notes.push_back(std::move(line));
     return notes;
 }
 
@@ -27101,6 +27178,19 @@ inline std::string name_on_console(const std::string& name) {
     const std::string shown = printable(name, name.size() * 4 + 4);
     return begins_with_colons(shown) ? "gate " + shown : shown;
 }
+/// Throughput and statuses of each variant.
+inline vector<std::string> outcome_lines(const gate_report& g) {
+    vector<std::string> lines;
+    for (const variant_figures* variant : {&g.figures.candidate, &g.figures.baseline}) {
+        const bool is_baseline = variant == &g.figures.baseline;
+        if (is_baseline && variant->empty()) continue;
+        lines.push_back(filled("{is_baseline?baseline: }{kind} {throughput}, {status}",
+                               {{"is_baseline", is_baseline}, {"kind", throughput_kind(g)},
+                                {"throughput", throughput_text(g, *variant)},
+                                {"status", status_text(*variant)}}));
+    }
+    return lines;
+}
 inline std::string console_text(const gate_report& g, const console_style& style = {}) {
     const std::string title = filled("{name}: {headline}", {{"name", name_on_console(g.what.name)},
                                                             {"headline", headline_text(g)}});
@@ -27124,19 +27214,9 @@ inline std::string console_text(const gate_report& g, const console_style& style
         const std::string words = filled(format, values);
         if (!words.empty()) out += noted(words);
     };
-    for (const variant_figures* variant : {&g.figures.candidate, &g.figures.baseline}) {
-        const bool is_baseline = variant == &g.figures.baseline;
-        if (!is_baseline || !variant->empty())
-            note("{is_baseline?baseline: }{kind} {throughput}, {status}",
-                 {{"is_baseline", is_baseline}, {"kind", throughput_kind(g)},
-                  {"throughput", throughput_text(g, *variant)}, {"status", status_text(*variant)}});
-    }
+    for (const std::string& line : outcome_lines(g)) note("{line}", {{"line", line}});
     const server_notes wanted = style.verbose ? server_notes::all : server_notes::problems;
-    for (const std::string& words : notes_on(g, wanted)) note(
-        "{words}", {{"words", words}});
-    if (g.judged_by.past)
-        for (const std::string& line : g.judged_by.past->lines(g)) note(
-            "{line}", {{"line", line}});
+    for (const std::string& words : notes_with_past(g, wanted)) note("{words}", {{"words", words}});
     note("{profile}", {{"profile", g.profile_text()}});
     if (style.verbose || has_client_problem(g)) note(
         "client: {client}", {{"client", client_text(g)}});
@@ -27295,15 +27375,26 @@ inline void identity_fields(field_visitor& v, gate_report& g) {
     v.flag({"inconclusive_fails", "LLMBENCH_INCONCLUSIVE=fail", if_any}, g.undecided_fails);
     v.texts({"notes", "on the load and the servers, known before it was sent", if_any}, g.notes);
 }
-inline void fields_of(field_visitor& v, gate_report& g) {
-    identity_fields(v, g);
-    if (v.has("rehearsal", !g.rehearsal.model.empty()))
+/// Where its verdicts are none.
+inline void purpose_fields(field_visitor& v, gate_report& g) {
+    if (v.has("rehearsal", g.is_modelled()))
         v.object({"rehearsal", "LLMBENCH_REHEARSE: a model answered instead of every server, "
                                "nothing was sent, and nothing here is evidence of any", at_times},
                  g.rehearsal, g.took_s);
     bool is_calibrated = !g.calibration.empty();
     v.flag({"calibrated", "LLMBENCH_CALIBRATE: calibration.json has what came of it", if_any},
            is_calibrated);
+}
+inline void variant_fields(field_visitor& v, gate_report& g, run_variant variant) {
+    const bool is_baseline = variant == run_variant::baseline;
+    if (!v.has(to_string(variant), !is_baseline || g.what.judged->has_baseline)) return;
+    v.object({to_string(variant), "what was measured on one target", at_times, "arm"},
+             is_baseline ? g.figures.baseline : g.figures.candidate,
+             (is_baseline ? g.baseline : g.target).tokens, g.figures.table_rows, g.figures.kept);
+}
+inline void fields_of(field_visitor& v, gate_report& g) {
+    identity_fields(v, g);
+    purpose_fields(v, g);
     const auto each = [&](slo_verdict& of) { fields_of(v, of); };
     vector<slo_verdict> judged;
     v.list({"slos_not_judged", "of a gate that measured nothing", if_any, "slo"},
@@ -27324,14 +27415,8 @@ inline void fields_of(field_visitor& v, gate_report& g) {
                            expected_first_turns(g.what)};
     v.object({"judging", "what the verdicts depend on beside the records", at_times}, g.judged_by,
              g.under, expected);
-    for (const run_variant variant : {run_variant::candidate, run_variant::baseline}) {
-        const bool is_baseline = variant == run_variant::baseline;
-        if (!v.has(to_string(variant), !is_baseline || g.what.judged->has_baseline)) continue;
-        v.object({to_string(variant), "what was measured on one target", at_times, "arm"},
-                 is_baseline ? g.figures.baseline : g.figures.candidate,
-                 (is_baseline ? g.baseline : g.target).tokens, g.figures.table_rows,
-                 g.figures.kept);
-    }
+    for (const run_variant of : {run_variant::candidate, run_variant::baseline})
+        variant_fields(v, g, of);
     const bool has_figures = !g.target.is_virtual;
     v.object({"self_check", "what the client can say against its own numbers: seconds and "
                             "fractions, which it has none of in virtual time", at_times},
@@ -27555,7 +27640,7 @@ inline std::string summary_of(const gate_report& g) {
     if (!g.verdicts.empty())
         fill(out, "| verdict | objective | {is_measured?measured|modelled} | typical repeat | "
              "interval | headroom | note |\n| --- | --- | ---: | ---: | ---: | ---: | --- |\n",
-             {{"is_measured", g.rehearsal.model.empty()}});
+             {{"is_measured", !g.is_modelled()}});
     for (const slo_verdict& v : g.verdicts) {
         const estimate_t& e = v.estimate;
         const char* mark = name_at({"\u2705", "\u274C", "\u26A0\uFE0F", "\u26A0\uFE0F", "\u2796"},
@@ -27574,10 +27659,7 @@ inline std::string summary_of(const gate_report& g) {
              {{"generates", g.what.sent->scores.empty()},
               {"throughput", throughput_text(g, variant)}, {"status", status_text(variant)},
               {"problem", g.self_check.ok ? "" : g.self_check.reason.c_str()}});
-    for (const std::string& note : notes_on(g)) fill(out, "\n{note:m}\n", {{"note", note}});
-    if (g.judged_by.past)
-        for (const std::string& line : g.judged_by.past->lines(g)) fill(out, "\n{line:m}\n",
-            {{"line", line}});
+    for (const std::string& note : notes_with_past(g)) fill(out, "\n{note:m}\n", {{"note", note}});
     fill(out, "[\n{profile:c}\n]\n", {{"profile", g.profile_text()}});
     return out;
 }
@@ -27641,7 +27723,7 @@ inline std::string cost_text(const vector<gate_report>& gates) {
     double took_s = 0;
     bool is_virtual = false;
     for (const gate_report& g : gates) {
-        took_s += g.rehearsal.model.empty() ? g.took_s : 0;
+        took_s += g.is_modelled() ? 0 : g.took_s;
         is_virtual = is_virtual || g.target.is_virtual;
     }
     return filled("[{minutes?}The gate{gates:s} took {minutes:.1f} minutes{is_virtual? of virtual "
@@ -27756,62 +27838,81 @@ inline std::string github_annotations(const vector<gate_report>& gates,
     return out;
 }
 
-/// Returns OpenMetrics text (version 1.0, SI units), for GitLab's metrics report among others. No
-/// label has a '#': GitLab takes it for a comment and refuses the whole file.
-inline std::string open_metrics(const vector<gate_report>& gates) {
-    const auto label = [](const std::string& s) {
-        std::string out;
-        for (const char c : printable(s, s.size() * 4 + 4))
-            out += c == '"' || c == '\\' ? std::string("\\") + c
-                 : c == '#' ? "No. " : std::string(1, c);
-        return out;
-    };
-    const auto number = [](double v) {
-        return std::isnan(v) ? std::string("NaN")
-               : std::isinf(v) ? std::string(v > 0 ? "+Inf" : "-Inf") : json_number(v);
-    };
-    std::map<std::string, int> written;  // a series may be there only once
-    const auto own_label = [&](const std::string& of, const std::string& text) {
-        const std::string words = label(text);
-        const int n = ++written[of + words];
-        return n == 1 ? words : words + printed(" (%d)", n);
-    };
-    std::string measured, estimates, limits, metrics, loads;
-    for (const gate_report& g : gates) {
-        if (g.figures.candidate.empty()) continue;
-        const std::string gate = joined({"{gate=\"", own_label("", g.what.name), "\",",
+/// The value of a label in OpenMetrics. None has a '#': GitLab takes it for a comment and refuses
+/// the whole file.
+inline std::string metrics_escaped(const std::string& s) {
+    std::string out;
+    for (const char c : printable(s, s.size() * 4 + 4))
+        out += c == '"' || c == '\\' ? std::string("\\") + c
+               : c == '#'            ? "No. "
+                                     : std::string(1, c);
+    return out;
+}
+/// The lines of one file of OpenMetrics, family by family. A series may be there only once.
+class metrics_lines {
+public:
+    void add(const gate_report& g) {
+        if (g.figures.candidate.empty()) return;
+        const std::string gate = joined({"{gate=\"", once("", g.what.name), "\",",
                                          g.target.is_virtual ? "time=\"virtual\"," : "",
-                                         g.rehearsal.model.empty() ? "" : "rehearsal=\"yes\","});
-        for (const slo_verdict& v : g.verdicts) {
-            const std::string slo = own_label(gate, str(v.objective.text()));
-            const std::string of = joined({gate, "slo=\"", slo, "\"} "});
-            fill(measured, "llmbench_slo_measured{labels}{value}\n",
-                 {{"labels", of}, {"value", number(v.measured)}});
-            fill(estimates, "llmbench_slo_estimate{labels}{value}\n",
-                 {{"labels", of}, {"value", number(v.estimate.value)}});
-            fill(limits, "llmbench_slo_limit{labels}{value}\n",
-                 {{"labels", of}, {"value", number(v.limit)}});
-        }
-        if (const auto& c = g.figures.search; g.what.judged->search.to_the_interval)
-            for (const auto& [end, value] :
-                 {std::pair{"low", c->ends.low}, std::pair{"high", c->ends.high}})
-                fill(loads, "llmbench_capacity{gate}end=\"{end}\"} {value}\n",
-                     {{"gate", gate}, {"end", end}, {"value", number(value)}});
-        for (std::size_t i = 0; i < g.figures.table_rows; ++i) {
-            const metric_row& r = g.figures.candidate.distributions[i].row;
-            for (const row_statistic& s : row_statistics)
-                fill(metrics, "llmbench_latency_seconds{gate}"
-                     "metric=\"{metric}\",statistic=\"{statistic}\"} {value}\n",
-                     {{"gate", gate}, {"metric", metric_name(r.metric)}, {"statistic", s.name},
-                      {"value", number(r.*s.value)}});
-        }
+                                         g.is_modelled() ? "rehearsal=\"yes\"," : ""});
+        for (const slo_verdict& v : g.verdicts) add(gate, v);
+        if (g.what.judged->search.to_the_interval) add(gate, (*g.figures.search).ends);
+        for (std::size_t i = 0; i < g.figures.table_rows; ++i)
+            add(gate, g.figures.candidate.distributions[i].row);
     }
-    return filled("# TYPE llmbench_slo_measured gauge\n{measured}# TYPE llmbench_slo_estimate "
-                  "gauge\n{estimates}# TYPE llmbench_slo_limit gauge\n{limits}[# TYPE "
-                  "llmbench_capacity gauge\n{loads}]# TYPE llmbench_latency_seconds gauge\n# UNIT "
-                  "llmbench_latency_seconds seconds\n{metrics}# EOF\n",
-                  {{"measured", measured}, {"estimates", estimates}, {"limits", limits},
-                   {"loads", loads}, {"metrics", metrics}});
+    std::string text() const {
+        return filled("# TYPE llmbench_slo_measured gauge\n{measured}# TYPE llmbench_slo_estimate "
+                      "gauge\n{estimates}# TYPE llmbench_slo_limit gauge\n{limits}[# TYPE "
+                      "llmbench_capacity gauge\n{loads}]# TYPE llmbench_latency_seconds gauge\n"
+                      "# UNIT llmbench_latency_seconds seconds\n{latencies}# EOF\n",
+                      {{"measured", measured_}, {"estimates", estimates_}, {"limits", limits_},
+                       {"loads", loads_}, {"latencies", latencies_}});
+    }
+
+private:
+    static std::string number(double v) {
+        return std::isnan(v)   ? std::string("NaN")
+               : std::isinf(v) ? std::string(v > 0 ? "+Inf" : "-Inf")
+                               : json_number(v);
+    }
+    /// The text, with a number behind it if `of` has it already.
+    std::string once(const std::string& of, const std::string& text) {
+        const std::string words = metrics_escaped(text);
+        const int n = ++written_[of + words];
+        return n == 1 ? words : words + printed(" (%d)", n);
+    }
+    void add(const std::string& gate, const slo_verdict& v) {
+        const std::string of =
+            joined({gate, "slo=\"", once(gate, str(v.objective.text())), "\"} "});
+        fill(measured_, "llmbench_slo_measured{of}{value}\n",
+             {{"of", of}, {"value", number(v.measured)}});
+        fill(estimates_, "llmbench_slo_estimate{of}{value}\n",
+             {{"of", of}, {"value", number(v.estimate.value)}});
+        fill(limits_, "llmbench_slo_limit{of}{value}\n",
+             {{"of", of}, {"value", number(v.limit)}});
+    }
+    void add(const std::string& gate, const capacity_ends& found) {
+        fill(loads_, "llmbench_capacity{gate}end=\"low\"} {low}\n"
+             "llmbench_capacity{gate}end=\"high\"} {high}\n",
+             {{"gate", gate}, {"low", number(found.low)}, {"high", number(found.high)}});
+    }
+    void add(const std::string& gate, const metric_row& r) {
+        for (const row_statistic& s : row_statistics)
+            fill(latencies_, "llmbench_latency_seconds{gate}metric=\"{metric}\","
+                 "statistic=\"{statistic}\"} {value}\n",
+                 {{"gate", gate}, {"metric", metric_name(r.metric)}, {"statistic", s.name},
+                  {"value", number(r.*s.value)}});
+    }
+
+    std::map<std::string, int> written_{};
+    std::string measured_{}, estimates_{}, limits_{}, loads_{}, latencies_{};
+};
+/// Returns OpenMetrics text (version 1.0, SI units), for GitLab's metrics report among others.
+inline std::string open_metrics(const vector<gate_report>& gates) {
+    metrics_lines lines;
+    for (const gate_report& g : gates) lines.add(g);
+    return lines.text();
 }
 
 // ===== [C] drawings of pages, as data for their script ===========================================
@@ -28915,12 +29016,9 @@ inline std::string numbers_html(const gate_report& g) {
     return h + timelines_html(g);
 }
 
-inline std::string gate_html(const gate_report& g, std::size_t number,
-                             const environment_facts& env) {
+/// The opening of a gate's section: what it is, how it ended, and what was loaded with what.
+inline std::string opening_html(const gate_report& g, std::size_t number) {
     const headline head = headline_of(g);
-    const std::string again = filled("[<h3>Run it again</h3>\n<pre><code>{rerun_command:x}"
-                                     "</code></pre>\n]</section>\n",
-                                     {{"rerun_command", rerun_command(g, env)}});
     std::string h = filled(
         "<section id=\"gate-{number}\" data-outcome=\"{outcome}\" aria-labelledby=\"name-{number}"
                            "\">\n{badge}\n<h2 id=\"name-{number}\">{name:x}</h2>\n<p "
@@ -28933,18 +29031,26 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
              "took {took:t}][; {accelerators:x}]</p>\n",
              {{"target", target_text(g.target)}, {"compared", compared_text(g.baseline)},
               {"plan", plan_text(g.what)}, {"accelerators", accelerators_text(g.accelerators)},
-              {"has_time", g.took_s > 0 && g.rehearsal.model.empty()}, {"took", g.took_s}});
+              {"has_time", g.took_s > 0 && !g.is_modelled()}, {"took", g.took_s}});
+    return h;
+}
+/// The verdicts, or what is in their place.
+inline std::string verdicts_html(const gate_report& g) {
+    std::string h;
     if (!g.verdicts.empty() && g.refusal.empty()) {
         h += "<ol class=\"verdicts\">\n";
         for (const slo_verdict& v : g.verdicts) h += verdict_item(v);
         h += "</ol>\n";
-        if (!g.figures.search) fill(h, verdicts_key, {{"is_measured", g.rehearsal.model.empty()}});
+        if (!g.figures.search) fill(h, verdicts_key, {{"is_measured", !g.is_modelled()}});
     }
     if (!g.calibration.empty())
         fill(h, "<pre>{escaped}</pre>\n", {{"escaped", escaped_lines(calibration_text(g))}});
-    if (!g.refusal.empty()) return h + again;
+    return h;
+}
+/// What was measured, and how.
+inline std::string details_html(const gate_report& g) {
     const bool measured = !g.figures.candidate.empty();
-    h += (g.figures.search ? g.figures.search->page(g) : "");
+    std::string h = g.figures.search ? g.figures.search->page(g) : "";
     const report_parts more = parts_of_extensions(g);
     h += more.results;
     h += measured ? numbers_html(g) : "<p>Nothing was measured.</p>\n";
@@ -28954,7 +29060,15 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
     if (measured) h += slowest_html(g) + repeats_html(g) + more.details;
     h += scenario_html(g);
     if (!g.verdicts.empty()) h += arithmetic_html(g);
-    return h + again;
+    return h;
+}
+inline std::string gate_html(const gate_report& g, std::size_t number,
+                             const environment_facts& env) {
+    return opening_html(g, number) + verdicts_html(g) +
+           (g.refusal.empty() ? details_html(g) : "") +
+           filled("[<h3>Run it again</h3>\n<pre><code>{rerun_command:x}</code></pre>\n]"
+                  "</section>\n",
+                  {{"rerun_command", rerun_command(g, env)}});
 }
 
 /// Returns the worst headline, and "1 of 2 gates failed".
@@ -30139,7 +30253,8 @@ inline constexpr variable_of_extension variables_of_extensions[] = {
 /// not there.
 inline void refuse_absent(const variable_lookup& look_up) {
     const auto need = [](const variable_of_extension& v) {
-        if (!has_extension(v.extension))
+        const auto is_it = [&](const extension* e) { return v.extension == std::string(e->name); };
+        if (!any_of(extensions(), is_it))
             refuse({v.variable, " needs llmbench_", v.extension,
                     ".hpp: include it after llmbench.hpp where LLMBENCH_MAIN is"});
     };
@@ -30159,6 +30274,29 @@ inline constexpr gone_variable gone_variables[] = {
     {"LLMBENCH_BISECT_GOOD", "name the good commit's file by .baseline = stored(file, 0.5_pct)"},
     {"LLMBENCH_SHOW_AS", "`llmbench show llmbench-report --as vllm` shows what it did"}};
 
+/// What a run is asked for in place of verdicts, or beside them: `alone` says why nothing before it
+/// in the table may be asked for as well.
+struct asked_purpose {
+    const char* name;
+    bool (*is_asked)(const settings& s);
+    const char* alone = nullptr;
+};
+inline constexpr asked_purpose asked_purposes[] = {
+    {"LLMBENCH_CALIBRATE", [](const settings& s) { return s.calibrate > 0; }},
+    {"LLMBENCH_WRITE_BASELINE", [](const settings& s) { return s.write_baseline; }},
+    {"LLMBENCH_SHARD", [](const settings& s) { return s.is_shard; }},
+    {"LLMBENCH_HISTORY=append", [](const settings& s) { return s.keeps; },
+     "what is added is a whole gate that was judged"},
+    {"LLMBENCH_REHEARSE", [](const settings& s) { return !s.rehearse.empty(); },
+     "a rehearsal is of whole gates on a model, and leaves nothing for later runs"}};
+inline void check_together(const settings& s) {
+    const asked_purpose* before = nullptr;
+    for (const asked_purpose& p : asked_purposes) {
+        if (!p.is_asked(s)) continue;
+        if (before && p.alone) refuse({p.name, " and ", before->name, " are both set: ", p.alone});
+        before = &p;
+    }
+}
 /// Throws std::invalid_argument with one sentence for the first variable that is not valid.
 inline settings settings_of(const variable_lookup& look_up) {
     for (const gone_variable& v : gone_variables)
@@ -30171,20 +30309,7 @@ inline settings settings_of(const variable_lookup& look_up) {
     }
     refuse_absent(look_up);
     each(&extension::read_settings, look_up, s);
-    const char* const other = s.calibrate > 0    ? "LLMBENCH_CALIBRATE"
-                              : s.write_baseline ? "LLMBENCH_WRITE_BASELINE"
-                              : s.is_shard       ? "LLMBENCH_SHARD"
-                                                 : nullptr;
-    if (s.keeps && other)
-        refuse({"LLMBENCH_HISTORY=append and ", other, " are both set: what is added is a whole "
-                "gate that was judged"});
-    if (!s.rehearse.empty() && s.keeps)
-        refuse(
-            {"LLMBENCH_REHEARSE and LLMBENCH_HISTORY=append are both set: a model has no "
-             "history"});
-    if (!s.rehearse.empty() && other)
-        refuse({"LLMBENCH_REHEARSE and ", other, " are both set: a rehearsal is of whole gates on "
-                "a model, and leaves nothing for later runs"});
+    check_together(s);
     return s;
 }
 
@@ -30739,21 +30864,9 @@ inline vector<std::string> files_of(const scenario& s) {
     return all;
 }
 
-/// Reads all files that a scenario names.
-inline workload_files read_workload_files(const scenario& s, std::uint64_t default_seed) {
+/// Reads the files of a workload that is no mix.
+inline void read_prompts(const scenario& s, std::uint64_t default_seed, workload_files& f) {
     using shape = length_distribution::shape;
-    workload_files f;
-    if (const auto* m = s.workload.what().get<mix_of_parts>()) {
-        check_mix(*m);
-        for (const part& of : m->parts)
-            f.of_parts.push_back(read_workload_files(scenario_of(s, of), default_seed));
-    }
-    if (!s.baseline.asked().workload.what().empty()) {
-        scenario other = s;
-        other.workload = s.baseline.asked().workload;
-        other.baseline = {};
-        f.of_baseline.push_back(read_workload_files(other, default_seed));
-    }
     const auto numbers_of = [](const length_distribution& d, const char* field) {
         return d.kind == shape::empirical ? read_numbers(str(d.file), field)
                                           : vector<double>();
@@ -30776,17 +30889,35 @@ inline workload_files read_workload_files(const scenario& s, std::uint64_t defau
     } else if (const auto* e = w.get<extension_value>()) {
         e->by->read(e->what, s, seed_of_file, f);
     }
-    const arrival_data& a = s.arrivals.data();
-    if (a.kind == arrival_kind::replay) {
-        check_arrivals(a);
-        if (f.of_extension)
-            if (const auto starts = f.of_extension->starts(a)) {
-                f.trace = *starts;
-                return f;
-            }
-        byte_stream in = bytes_of(str(a.file), "arrivals, replay's file,");
-        f.trace = read_trace(in, a.unit_s);
+}
+/// Reads the starts of a replay, which a workload may have itself.
+inline void read_starts(const arrival_data& a, workload_files& f) {
+    if (a.kind != arrival_kind::replay) return;
+    check_arrivals(a);
+    if (f.of_extension)
+        if (const auto starts = f.of_extension->starts(a)) {
+            f.trace = *starts;
+            return;
+        }
+    byte_stream in = bytes_of(str(a.file), "arrivals, replay's file,");
+    f.trace = read_trace(in, a.unit_s);
+}
+/// Reads all files that a scenario names.
+inline workload_files read_workload_files(const scenario& s, std::uint64_t default_seed) {
+    workload_files f;
+    if (const auto* m = s.workload.what().get<mix_of_parts>()) {
+        check_mix(*m);
+        for (const part& of : m->parts)
+            f.of_parts.push_back(read_workload_files(scenario_of(s, of), default_seed));
     }
+    if (!s.baseline.asked().workload.what().empty()) {
+        scenario other = s;
+        other.workload = s.baseline.asked().workload;
+        other.baseline = {};
+        f.of_baseline.push_back(read_workload_files(other, default_seed));
+    }
+    read_prompts(s, default_seed, f);
+    read_starts(s.arrivals.data(), f);
     return f;
 }
 
@@ -34270,6 +34401,13 @@ inline void collect(const load_of_variant& l, load_worker& w, double cpu_utiliza
     into.loop_lag.add(w.loop_lag());
 }
 
+/// Makes the places of all loads, of which two know each other.
+inline void make_places(const vector<load_of_variant>& loads) {
+    for (const load_of_variant& l : loads) begin_places(*l.order, *l.state);
+    if (loads.size() != 2) return;
+    loads[0].state->twin = loads[1].state;
+    loads[1].state->twin = loads[0].state;
+}
 /// Runs one load, or those of both variants at once, on the same threads, and collects their
 /// measurements. Loads at once have the same starts.
 inline void run_load(const vector<load_of_variant>& loads) {
@@ -34277,11 +34415,7 @@ inline void run_load(const vector<load_of_variant>& loads) {
     const std::size_t threads = threads_of(loads);
     vector<std::unique_ptr<load_thread>> workers;
     vector<vector<load_worker*>> shares(threads);  // of each thread, in the order of the loads
-    for (const load_of_variant& l : loads) begin_places(*l.order, *l.state);
-    if (loads.size() == 2) {
-        loads[0].state->twin = loads[1].state;
-        loads[1].state->twin = loads[0].state;
-    }
+    make_places(loads);
     for (std::size_t i = 0; i < threads; ++i) {
         workers.push_back(std::make_unique<load_thread>());
         for (const load_of_variant& l : loads)
@@ -37783,14 +37917,18 @@ struct load_so_far {
 
 /// Keeps finished requests until a look shows that all is decided, or the last look is over. The
 /// thread that writes records calls it, so the sending ones lose no time.
-class early_looks {
+class early_looks : not_copied {
 public:
-    /// `decides`: whether all is decided by a load so far. All arguments must outlive it.
-    early_looks(decided_end& end, std::function<bool(load_so_far&&)> decides)
-        : end_(end), decides_(std::move(decides)) {}
+    /// `decides`: whether all is decided by a load so far; none if that ends no load.
+    explicit early_looks(std::function<bool(load_so_far&&)> decides = {})
+        : decides_(std::move(decides)) {}
 
+    /// Where a load asks whether it is over, null if it never is before its time.
+    decided_end* end() { return decides_ ? &end_ : nullptr; }
+    /// The part of the load that was sent.
+    double part() const { return end_.part(); }
     void take(delivered_requests&& more) {
-        if (quarters_ == 4 || end_.is_over()) return;
+        if (!decides_ || quarters_ == 4 || end_.is_over()) return;
         kept_.append(std::move(more));
         // Told before these came, so that none of that time is missing.
         const long long settled = std::exchange(settled_ns_, end_.settled_ns());
@@ -37845,7 +37983,7 @@ private:
         return so_far;
     }
 
-    decided_end& end_;
+    decided_end end_{};
     std::function<bool(load_so_far&&)> decides_;
     delivered_requests kept_{};
     long long settled_ns_ = 0;
@@ -38575,6 +38713,27 @@ inline slot_seen seen_of(const slot& s, variant_repeats& variants, double part,
     }
     return seen;
 }
+/// The pages of a slot's servers, which are read while the load is sent.
+class watched_pages {
+public:
+    void begin(const variant_repeats& variants) {
+        const bool reads = variants[0].what.shard.index == 0;  // one program does
+        for (const variant_repeat& v : variants)
+            all_.emplace_back(reads ? v.target.pages() : none_,
+                              named_series(v.what.judged->slos),
+                              v.what.sent->counts_work ? page_use::work : page_use::speed);
+    }
+    void end(variant_repeats& variants) {
+        for (std::size_t i = 0; i < all_.size(); ++i) {
+            repeat_data& d = variants[i].seen;
+            d.server = all_[i].metrics(cross_check_of(d).finished);
+        }
+    }
+
+private:
+    const server_pages none_{};
+    std::deque<page_watch> all_{};
+};
 /// Sends this program's part of the load of a slot to servers that are ready. What is kept is
 /// written meanwhile, and the servers' pages are read. The load ends early where `decides` says
 /// that all is decided by it so far.
@@ -38587,36 +38746,28 @@ inline slot_seen run_slot(const slot_host& host, const slot& s,
     if (s.tries_alone)
         for (const variant_repeat& v : variants) alone.push_back(seconds_alone(v));
     const long long was_ahead_ns = day_ahead_ns();
-    decided_end end;
-    const bool looks_early = decides && p.judged->rule.looks_early;
-    early_looks looks(end, std::move(decides));
+    early_looks looks(p.judged->rule.looks_early ? std::move(decides) : nullptr);
     std::optional<record_writer> writer;
     if (s.is_kept)
-        writer.emplace(program.records(), p.name, [&](delivered_requests&& d) {
-            if (looks_early) looks.take(std::move(d));
-        });
+        writer.emplace(program.records(), p.name,
+                       [&](delivered_requests&& d) { looks.take(std::move(d)); });
     for (variant_repeat& v : variants) {
         if (writer) v.asked.out = &writer->box();
         if (writer) v.asked.max_gaps = program.room_for_gaps() / variants.size();
-        if (looks_early) v.asked.decided = &end;
+        v.asked.decided = looks.end();
     }
-    const server_pages none{};
-    std::deque<page_watch> pages;
+    watched_pages pages;
     the_sharing().send(s, variants, [&] {
-        for (const variant_repeat& v : variants)  // one program reads them
-            if (s.is_kept)
-                pages.emplace_back(p.shard.index == 0 ? v.target.pages() : none,
-                                   named_series(v.what.judged->slos),
-                                   p.sent->counts_work ? page_use::work : page_use::speed);
+        if (s.is_kept) pages.begin(variants);
         run_repeat(variants);
     });
-    for (std::size_t i = 0; i < pages.size(); ++i) {
-        repeat_data& d = variants[i].seen;
-        d.server = pages[i].metrics(cross_check_of(d).finished);
-        if (p.sent->counts_work) the_work().foresee(variants[i].target, d);
-        program.note_gaps(d.gaps.size());
-    }
-    return seen_of(s, variants, end.part(), alone, day_ahead_ns() - was_ahead_ns);
+    pages.end(variants);
+    if (s.is_kept)
+        for (variant_repeat& v : variants) {
+            if (p.sent->counts_work) the_work().foresee(v.target, v.seen);
+            program.note_gaps(v.seen.gaps.size());
+        }
+    return seen_of(s, variants, looks.part(), alone, day_ahead_ns() - was_ahead_ns);
 }
 
 // ---- which slots follow one another
@@ -38741,10 +38892,8 @@ public:
             if (!goes_on()) return;
         }
     }
-    /// Ranks other than the first do this instead.
-    std::string follow() {
-        return the_sharing().follow([&](const slot& s) { run_slot(host_, s); });
-    }
+    /// What another program that shares the load measures.
+    void send_part(const slot& s) { run_slot(host_, s); }
     /// Returns all measurements, once.
     measured_gate finished() {
         const analysis& found = verdicts_.so_far();
@@ -38949,10 +39098,9 @@ inline void check_gate(const scenario& s, scenario_use use) {
     check_images(p, api_of(s.target));
     const auto check_server = [](const any_target& t, run_variant variant) {
         const auto* const e = t.what().get<endpoint>();
-        const char* const url = variant == run_variant::baseline ? "LLMBENCH_BASELINE_URL"
-                                                                 : "LLMBENCH_URL";
+        const bool is_named = (e && !e->url.empty()) || t.what().get<process>();
         // A rehearsal needs no address.
-        if ((!e || e->url.empty()) && !t.what().get<process>() && environment(url).empty()) return;
+        if (!is_named && variables_of_server(variant).url.empty()) return;
         live_target(t, variant).check();
     };
     check_server(s.target, run_variant::candidate);
@@ -39103,40 +39251,41 @@ public:
         begin(files_of(scenario_));
         if (searches() && asked_.calibrate > 0)
             return ended_by(gate_outcome::skipped, "a calibration run searches no capacity");
-        load_sharing& sharing = the_sharing();
-        sharing.check(scenario_, asked_);
+        sharing_.check(scenario_, asked_);
         enter_environment();
         plan p;
         run_mode mode;
         std::optional<gate_servers> servers;
         std::optional<gate_run> repeats;
         bool is_up = false;
-        sharing.all_or_none([&] {
+        sharing_.all_or_none([&] {
             mode = prepared_mode();
             p = prepared_plan(mode);
             servers.emplace(scenario_, model_.get());
             await_start(*servers);
             mode.begin(budget_began_ns());
         });
-        sharing.take_part(p, scenario_, asked_, number_);
+        sharing_.take_part(p, scenario_, asked_, number_);
         const bool is_first = rank_of_program() == 0;
         if (!is_first) mode.deadline_ns = 0;  // the first program decides on the deadline
-        sharing.all_or_none([&] {
+        sharing_.all_or_none([&] {
             if (stop_asked.load())
                 throw no_server("the run was interrupted before this gate began");
             repeats.emplace(std::move(p), *servers, mode,
                             is_first ? shown_progress() : progress_mode::off);
             is_up = unless_interrupted([&] { return repeats->bring_up(); });
         });
-        if (!is_first) return ended_by(gate_outcome::skipped, repeats->follow());
+        if (!is_first)
+            return ended_by(gate_outcome::skipped,
+                            sharing_.follow([&](const slot& s) { repeats->send_part(s); }));
         try {
             if (is_up) repeats->announce();
             if (is_up) repeats->repeat_until_decided();
         } catch (...) {
-            sharing.end_gate();
+            sharing_.end_gate();
             throw;
         }
-        sharing.end_gate();
+        sharing_.end_gate();
         return reported(repeats->finished(), mode);
     }
 
@@ -39170,7 +39319,7 @@ private:
     plan prepared_plan(run_mode& mode) const {
         const plan p = plan_of(mode.appends() ? the_past().as_kept(scenario_) : scenario_, who_,
                                asked_.seed,
-                               {use_, the_sharing().part(), mode.all_repeats(asked_)},
+                               {use_, sharing_.part(), mode.all_repeats(asked_)},
                                api_of(scenario_.target));
         if (p.judged->has_stored_baseline && mode.kind != run_kind::write_baseline)
             mode.stored = std::make_shared<const stored_gate>(
@@ -39198,6 +39347,7 @@ private:
         m.found = analyse(m.seen, m.judged_by);
         return closed(report_of(m, asked_), std::move(m));
     }
+    load_sharing& sharing_ = the_sharing();
     const gate_reader read_;
     const vector<std::string> files_;  // that it reads
 };
@@ -39294,17 +39444,21 @@ inline std::ifstream opened_file(const std::string& path) {
     return std::filesystem::is_regular_file(path, none) ? std::ifstream(path, std::ios::binary)
                                                         : std::ifstream();
 }
+/// The logs of a gate's repeats, those of the candidate first.
+struct logs_of_repeats {
+    vector<request_log> all{};
+    std::size_t lines = 0;  // of the file
+};
 /// Sorts one gate's records into its repeats. `events` is null if it cannot be used.
-inline void read_records(stored_gate& g, const std::string& file, const described_events& reported,
-                         std::istream* events) {
+inline logs_of_repeats read_lines(const stored_gate& g, const std::string& file,
+                                  const described_events& reported, std::istream* events) {
     std::ifstream in = opened_file(file);
     if (!in.is_open()) refuse({"records_file: ", file, " cannot be read"});
-    vector<request_log> logs(g.seen.candidate.size() + g.seen.baseline.size());
+    logs_of_repeats logs{vector<request_log>(g.seen.candidate.size() + g.seen.baseline.size())};
     line_gaps all_gaps(reported, events);
     std::string line, gate;
     json_reader json;
-    std::size_t number = 0;
-    for (; std::getline(in, line); ++number) {
+    for (std::size_t& number = logs.lines; std::getline(in, line); ++number) {
         record r;
         gap_list gaps;
         const repeat_data* of = nullptr;  // null: another gate's, or incomplete and not counted
@@ -39322,34 +39476,47 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
             throw std::invalid_argument(printed("%s:%zu: %s", file.c_str(), number + 1, e.what()));
         }
         if (!of) continue;
-        request_log& log = logs[at];
+        request_log& log = logs.all[at];
         log.add(index_of(r, number), std::move(r), gaps);
         if (of->gaps_counted) log.count_all(of->window);
     }
-    std::size_t at = 0;
-    for (auto* variant : {&g.seen.candidate, &g.seen.baseline})
+    return logs;
+}
+/// Moves the requests into their repeat, and notes what the client did for them. `is_whole`: no
+/// other program sent a part of the load, so that all are there.
+inline void complete(repeat_data& d, request_log& log, bool is_whole) {
+    log.move_into(d);
+    leave_out_later(d);
+    fail_unfinished([&](auto&& f) {
+        for (record& r : d.records) f(r);
+    });
+    if (is_whole) fail_frequent_resends(d);
+    note_exempt(d);
+    note_unknown_gaps(d);
+}
+/// What is known of a pair only with both of its variants.
+inline void hold_pairs_together(measurements& e) {
+    for (repeat_list* variant : {&e.candidate, &e.baseline})
         for (std::size_t i = 0; i < variant->size(); ++i)
-            variant->change(i, [&](repeat_data& d) {
-                logs[at++].move_into(d);
-                leave_out_later(d);
-                fail_unfinished([&](auto&& f) {
-                    for (record& r : d.records) f(r);
-                });
-                // A shard does not know the total.
-                if (g.load.shard.is_whole()) fail_frequent_resends(d);
-                note_exempt(d);
-                note_unknown_gaps(d);
+            variant->change(i, [&](repeat_data& d) { note_lateness(d, twin_of(e, d)); });
+    hold_together(e.candidate, e.baseline);
+}
+inline void read_records(stored_gate& g, const std::string& file, const described_events& reported,
+                         std::istream* events) {
+    logs_of_repeats logs = read_lines(g, file, reported, events);
+    std::size_t at = 0;
+    for (repeat_list* repeats : {&g.seen.candidate, &g.seen.baseline})
+        for (std::size_t i = 0; i < repeats->size(); ++i)
+            repeats->change(i, [&](repeat_data& d) {
+                complete(d, logs.all[at++], g.load.shard.is_whole());
                 if (d.records.empty())
                     refuse({printed("%s has no records of repeat %d of \"%s\"", file.c_str(),
                                     d.index, g.name.c_str())});
             });
-    for (auto* variant : {&g.seen.candidate, &g.seen.baseline})
-        for (std::size_t i = 0; i < variant->size(); ++i)
-            variant->change(i, [&](repeat_data& d) { note_lateness(d, twin_of(g.seen, d)); });
-    hold_together(g.seen.candidate, g.seen.baseline);
-    if (number < reported.offsets.size())
+    hold_pairs_together(g.seen);
+    if (logs.lines < reported.offsets.size())
         refuse({printed("%s has %zu whole lines, the result beside it reports %zu", file.c_str(),
-                        number, reported.offsets.size())});
+                        logs.lines, reported.offsets.size())});
 }
 /// Returns why an events.bin does not belong to a result.json, "" if it does. Later gates may have
 /// added to it.

@@ -1470,7 +1470,8 @@ public:
           positions_(rounds_),
           meter_({.each_s = seconds_of_one(as_a_whole), .loads = {loads(), loads()}}, progress,
                  surroundings_of_program().style()) {
-        std::string key_is_for = environment("LLMBENCH_URL");  // else of the first endpoint
+        // Else of the first endpoint.
+        std::string key_is_for = variables_of_server(run_variant::candidate).url;
         for (setting_under_test& s : all_) {
             static_cast<load_conditions&>(s.all.seen) = load_conditions_of(s.all.what);
             s.all.seen.pairs_are_fresh = s.is_fresh;

@@ -151,8 +151,14 @@ inline std::string programs_text(const vector<rank_part>& of_all_repeats) {
                    {"may_differ", hosts.size() > 1 && unsynchronised > 0},
                    {"unsynchronised", unsynchronised}});
 }
+inline vector<rank_part> ranks_of(const gate_report& g) {
+    vector<rank_part> all;
+    for (const repeat_figures& r : g.figures.candidate.repeats)
+        all.insert(all.end(), r.ranks.begin(), r.ranks.end());
+    return all;
+}
 inline void show_programs(const gate_report& g, report_parts& into) {
-    const vector<rank_part> all = over_repeats(g.figures.candidate.ranks);
+    const vector<rank_part> all = over_repeats(ranks_of(g));
     if (all.size() < 2) return;
     into.notes.push_back(programs_text(all));
     report_table t{{"rank", "machine", "requests", "failed", "began late by", "known to",

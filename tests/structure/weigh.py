@@ -46,7 +46,7 @@ MODES = {
 }
 HOOKS = re.compile(
     r"&extension::|\bextension[*&]|struct extension\b|const extension\b|\bextensions\(\)|has_extension|the_one_with"
-    r"|\bthe_(search|faults|answers|past|rehearsals|sharing)\(|base/extension\.hpp|load_sharing|past_judge"
+    r"|\bthe_(search|faults|answers|past|rehearsals|sharing|work)\(|base/extension\.hpp|load_sharing|past_judge"
     r"|program_section|own_transport|own_metrics|report_parts|parts_of_extensions")
 
 
