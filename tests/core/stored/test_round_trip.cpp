@@ -10,12 +10,12 @@
 #include "core/stored/record_json.hpp"
 #include "core/stored/gate_fields.hpp"
 #include "core/reports/gate_report.hpp"
+#include "core/reports/profile.hpp"
 #include "core/reports/result_json.hpp"
 #include "support/drawn_fields.hpp"
 #include "support/histories.hpp"  // the judge of a history, which a result may have
 #include "support/texts.hpp"
 #include "extensions/capacity/core/load_curve.hpp"
-#include "extensions/faults/core/reports.hpp"
 
 #include <string>
 #include <tuple>
@@ -106,6 +106,20 @@ TEST_CASE("whatever a struct holds is read back as it was written, byte by byte"
     check_round_trips("accelerator", accelerator_facts());
     check_round_trips("events", event_index());
     check_round_trips("calibration", vector<calibrated_gate>());
+}
+
+TEST_CASE("a profile that is read says what it said, for pages that are made again") {
+    const taken_profile taken{.start = {"POST /start_profile", "answered HTTP 200", "", true, true},
+                              .stop = {"POST /stop_profile", "answered HTTP 200", "", true, true},
+                              .load_s = 5,
+                              .requests = 41,
+                              .files = "it is in /tmp"};
+    const std::string text = written(true, taken);
+    json_reader reader;
+    taken_profile again;
+    read_fields(stored_object(*reader.read(text), "file"), again);
+    CHECK(profile_text(again) == profile_text(taken));
+    CHECK(texts::holds(profile_text(again), "profile: 5 s of the same load, 41 requests"));
 }
 
 TEST_CASE("no number of a server makes a file that cannot be read") {
