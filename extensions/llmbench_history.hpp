@@ -74,7 +74,7 @@ inline history_baseline history(const types::text& folder = "perf-history",
 
 #include <algorithm>  // clamp, find, max, max_element, nth_element, find_if, min, move, sort, ...
 #include <cerrno>  // errno, EEXIST
-#include <cmath>  // exp, expm1, fabs, log, sqrt, isfinite, pow, round, isnan, log1p, floor, ceil
+#include <cmath>  // exp, expm1, fabs, log, sqrt, isfinite, pow, round, lgamma, isnan, log1p, ...
 #include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
 #include <exception>
@@ -116,6 +116,7 @@ struct series_run {
     /// Properties that do not change the series: name and value, "server" "vllm 0.33.0".
     vector<std::pair<std::string, std::string>> watched{};
     bool is_left_out = false;  // by an annotation
+    std::string machine{};     // its name, "" if unknown
 };
 
 enum class annotation_kind { accept, step, no_step, leave_out };
@@ -336,6 +337,7 @@ struct history_run {
     std::string id{};  // unique, in any file
     std::string at{};  // UTC start of its program
     std::string gate{}, run_series{}, commit{};
+    std::string machine{};  // its name, "" if unknown
     vector<named_text> watched{};
     std::string outcome{};
     vector<named_repeats> values{};
@@ -377,6 +379,7 @@ inline void fields_of(field_visitor& v, history_run& r) {
     v.text({"gate"}, r.gate);
     v.text({"cohort"}, r.run_series);
     v.quoted({"commit"}, r.commit);
+    v.quoted({"machine", "LLMBENCH_MACHINE, else the host's name", if_any}, r.machine);
     if (v.begin({"watched"})) {
         vector<std::string> names;
         for (const named_text& w : r.watched) names.push_back(w.first);
@@ -604,7 +607,7 @@ inline history_series series_of(const history_lines& all,
             return m.kind == annotation_kind::leave_out && is_about(m, *r);
         };
         s.runs.push_back({r->id, r->at, r->commit, at->repeats, r->watched,
-                          any_of(s.annotations, leaves_out)});
+                          any_of(s.annotations, leaves_out), r->machine});
     }
     const auto is_zero = [&](const series_run& r) {
         return any_of(r.repeats, [&](double x) { return !s.has_level(x); });
@@ -652,6 +655,8 @@ struct fingerprint {
     std::string cards{};              // a hash of the cards' ids
     std::string driver{}, power{}, kernel{};
     std::string cpu{}, cores{};
+    std::string machine{};  // the name of this one
+    bool is_hardware_known() const { return !cpu.empty() || !accelerators.empty(); }
 };
 
 inline std::string short_hash(std::string_view s) {
@@ -811,7 +816,7 @@ struct run_series {
     std::string server{};        // its kind, "vLLM", or a simulated one's settings
     std::string accelerators{};  // "8 x NVIDIA H100 80GB HBM3"
     std::string cpu{}, cores{};  // of the server's machine; cores it may use
-    std::string machine{};       // LLMBENCH_MACHINE
+    std::string machine{};       // LLMBENCH_MACHINE, if nothing else tells the hardware
     std::string load{};          // hash of its values
     bool operator==(const run_series&) const = default;
 };
@@ -851,23 +856,34 @@ inline std::string id_of(const run_series& c) {
     return hash.text();
 }
 
-/// Whether `older` is what an older version wrote for `c`: all texts are equal.
+/// Whether `older` is what an older version wrote for `c`: all texts are equal, but for the load's
+/// hash and the name of a machine whose hardware is known.
 inline bool is_older_form_of(run_series older, const run_series& c) {
-    if (!older.load.empty() || c.load.empty()) return false;
-    older.load = c.load;
+    const bool is_known = !c.cpu.empty() || !c.accelerators.empty();
+    const bool lacks_load = older.load.empty() && !c.load.empty();
+    const bool has_name = is_known && !older.machine.empty() && c.machine.empty();
+    if (!lacks_load && !has_name) return false;
+    if (lacks_load) older.load = c.load;
+    if (has_name) older.machine.clear();
     return older == c;
 }
 /// Gives runs and annotations of older series their present ids, if the series is known.
 inline void join_older_series(history_lines& lines, std::map<std::string, run_series>& known) {
-    std::map<std::string, std::string> ids;
+    std::map<std::string, std::string> ids, machines;
     for (const auto& [id, older] : known)
         for (const auto& [other, c] : known)
-            if (is_older_form_of(older, c)) ids[id] = other;
+            if (is_older_form_of(older, c)) {
+                ids[id] = other;
+                machines[id] = older.machine;
+            }
     for (const auto& [older, id] : ids) known.erase(older);
     const auto rename = [&](std::string& id) {
         if (const auto at = ids.find(id); at != ids.end()) id = at->second;
     };
-    for (history_run& r : lines.runs) rename(r.run_series);
+    for (history_run& r : lines.runs) {
+        if (r.machine.empty() && ids.count(r.run_series)) r.machine = machines[r.run_series];
+        rename(r.run_series);
+    }
     for (history_note& n : lines.notes) rename(n.run_series);
 }
 
@@ -927,10 +943,12 @@ inline run_series series_of_load(const std::string& gate, const std::string& def
             .machine = machine,
             .load = load.values};
 }
-/// The series of a gate: the properties that a stored baseline must share, and the machine.
-inline run_series series_of_run(const plan& p, const target_facts& target, const fingerprint& print,
-                                const std::string& machine) {
-    run_series s = series_of_load(p.name, definitions_version, target, load_facts_of(p), machine);
+/// The series of a gate: the properties that a stored baseline must share, and the hardware.
+/// Machines with the same hardware share a series.
+inline run_series series_of_run(const plan& p, const target_facts& target,
+                                const fingerprint& print) {
+    run_series s = series_of_load(p.name, definitions_version, target, load_facts_of(p),
+                                  print.is_hardware_known() ? "" : print.machine);
     s.server = print.server;
     s.accelerators = print.accelerators;
     s.cpu = print.cpu;
@@ -1042,6 +1060,7 @@ inline history_entry history_entry_of(const plan& p, run_series in, const finger
                                                 verdicts}, repeats);
     e.in = std::move(in);
     e.run.run_series = id_of(e.in);
+    e.run.machine = print.machine;
     e.run.watched = watched_facts(print);
     return e;
 }
@@ -1538,20 +1557,6 @@ inline std::optional<level_drift> drift_of_level(const vector<run_level>& runs,
     return d;
 }
 
-/// A series: its runs, segments and the data for the rule.
-struct history_read {
-    vector<run_level> runs{};
-    vector<history_segment> segments{};
-    learned_history learned{};
-};
-inline history_read history_read_as(const history_series& s, run_on who, double given_sd = 0) {
-    history_read r;
-    r.runs = levels_of(s);
-    r.segments = with_accepted(segments_of(s, r.runs), s, r.runs);
-    r.learned = learned_from(r.runs, r.segments, who, given_sd);
-    return r;
-}
-
 /// Error levels of a run's interim analyses. An early pass uses a twentieth of the level; one more
 /// analysis, with better knowledge of today's spread, uses Pocock's bounds for five. All share one
 /// run's deviation, so that additional analyses cost little.
@@ -1751,6 +1756,248 @@ inline interim_analysis analysis_with_history(const vector<double>& distances,
     interim_analysis l = analysis_of(distances, known.sd, rule, {}, history_prior_df);
     if (l.prior_df == history_prior_df) l.history_sd = known.sd;
     return or_by_quiet_repeats(l, distances, known.sd, rule);
+}
+
+// ===== [E] how the machines of one series differ, and whether one of them explains slow runs =====
+
+inline constexpr std::size_t runs_of_known = 3;       // from these on a machine's effect counts
+inline constexpr std::size_t newest_of_machine = 10;  // its effect is from these
+inline constexpr double shown_by_chance = 0.01;       // a machine explains slow runs below this
+
+/// One machine in a series. Logarithms, above 0: slower than the levels.
+struct machine_effect {
+    std::string name{};
+    std::string last{};  // the time of its newest run
+    std::size_t first_run = 0, last_run = 0;  // indices of runs
+    std::size_t runs = 0;     // that the effect is from
+    double own = 0;           // what those show
+    double effect = 0;        // shrunk towards none: what runs are corrected by
+    bool overlaps = false;    // with another machine in time: else it is the level's or its own
+    bool is_known() const { return overlaps && runs >= runs_of_known; }
+};
+struct series_machines {
+    vector<machine_effect> all{};
+    vector<std::size_t> of_run{};  // of each run; all.size(): its machine is not known
+    double within = 0, df = 0;     // variance of the runs of one machine
+    double between = 0;            // variance of the machines
+    double ratio() const { return between > 0 ? within / between : infinity; }
+    std::size_t known() const {
+        std::size_t n = 0;
+        for (const machine_effect& m : all) n += m.is_known();
+        return n;
+    }
+    const machine_effect* named(const std::string& name) const {
+        for (const machine_effect& m : all)
+            if (m.name == name) return &m;
+        return nullptr;
+    }
+};
+
+inline series_machines machines_of(const history_series& s, const vector<run_level>& runs) {
+    series_machines out;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        const series_run& r = s.runs[runs[i].run];
+        const auto is_it = [&](const machine_effect& m) { return m.name == r.machine; };
+        auto at = std::find_if(out.all.begin(), out.all.end(), is_it);
+        if (at == out.all.end() && !r.machine.empty()) {
+            out.all.push_back({.name = r.machine, .first_run = i});
+            at = out.all.end() - 1;
+        }
+        out.of_run.push_back(static_cast<std::size_t>(at - out.all.begin()));
+        if (r.machine.empty()) continue;
+        at->last = r.at;
+        at->last_run = i;
+    }
+    for (std::size_t& m : out.of_run)  // of unknown ones, when all others are there
+        if (m >= out.all.size()) m = out.all.size();
+    for (machine_effect& a : out.all)
+        a.overlaps = any_of(out.all, [&](const machine_effect& b) {
+            return &a != &b && a.first_run < b.last_run && b.first_run < a.last_run;
+        });
+    return out;
+}
+inline vector<run_level> without_machines(vector<run_level> runs, const series_machines& of) {
+    for (std::size_t i = 0; i < runs.size(); ++i)
+        if (of.of_run[i] < of.all.size()) runs[i].mean -= of.all[of.of_run[i]].effect;
+    return runs;
+}
+
+/// The middle of a machine's distances, whatever a few of them are.
+inline double middle_of(vector<double> v) {
+    const double center = median_of(v);
+    if (v.size() < 5) return center;
+    const double reach = 3 * std::max(robust_sd(v, center), least_run_sd);
+    for (double& x : v) x = std::clamp(x, center - reach, center + reach);
+    return mean_of(v);
+}
+/// Distances of each machine's newest runs from the levels, corrected by the effects so far.
+inline vector<vector<double>> distances_of(const vector<run_level>& runs,
+                                           const vector<history_segment>& segments,
+                                           const series_machines& of) {
+    vector<vector<double>> out(of.all.size());
+    const vector<run_level> corrected = without_machines(runs, of);
+    const std::size_t from = runs.size() - std::min(runs.size(), searched_runs);
+    for (auto s = segments.rbegin(); s != segments.rend() && s->end > from; ++s) {
+        const double level = median_of(means_of(corrected, s->first, s->end));
+        for (std::size_t i = s->end; i-- > std::max(s->first, from);) {
+            const std::size_t m = of.of_run[i];
+            if (m < out.size() && of.all[m].overlaps && out[m].size() < newest_of_machine)
+                out[m].push_back(runs[i].mean - level);
+        }
+    }
+    return out;
+}
+/// Sets the effects by moments: variances of a one-way layout with random machines, whose means
+/// are shrunk by n / (n + within / between).
+inline void set_effects(series_machines& of, const vector<vector<double>>& distances) {
+    vector<double> rest;
+    double all = 0, squares = 0, machines = 0, sum = 0;
+    for (std::size_t m = 0; m < of.all.size(); ++m) {
+        of.all[m].runs = distances[m].size();
+        if (distances[m].empty()) continue;
+        of.all[m].own = middle_of(distances[m]);
+        for (const double x : distances[m]) rest.push_back(x - of.all[m].own);
+        const auto n = static_cast<double>(distances[m].size());
+        ++machines;
+        all += n;
+        squares += n * n;
+        sum += n * of.all[m].own;
+    }
+    of.df = all - machines;
+    of.between = 0;
+    if (machines < 2 || of.df <= 0) return;
+    const double reach = 3 * std::max(robust_sd(rest, 0), least_run_sd);
+    of.within = 0;
+    for (const double x : rest) of.within += std::min(x * x, reach * reach);
+    of.within = std::max(of.within / of.df, least_run_sd * least_run_sd);
+    double spread = 0;
+    for (machine_effect& m : of.all) {
+        if (m.runs == 0) continue;
+        m.own -= sum / all;
+        spread += static_cast<double>(m.runs) * m.own * m.own;
+    }
+    const double size = (all - squares / all) / (machines - 1);
+    of.between = std::max(0.0, (spread / (machines - 1) - of.within) / size);
+    for (machine_effect& m : of.all) {
+        const auto n = static_cast<double>(m.runs);
+        m.effect = m.runs == 0 ? 0 : m.own * n / (n + of.ratio());
+    }
+}
+/// Levels and effects together: each is found in the runs without the other.
+inline series_machines effects_in(const history_series& s, const vector<run_level>& runs) {
+    series_machines of = machines_of(s, runs);
+    const bool any = any_of(of.all, [](const machine_effect& m) { return m.overlaps; });
+    for (int i = 0; any && i < 4; ++i)
+        set_effects(of, distances_of(runs, segments_of(s, without_machines(runs, of)), of));
+    return of;
+}
+/// Half of the 95 % interval of what a machine's runs show; infinite if it is not known.
+inline double reach_of_effect(const series_machines& of, const machine_effect& m) {
+    if (!m.is_known() || of.df <= 0) return infinity;
+    return student_t_quantile(0.975, of.df) * std::sqrt(of.within / static_cast<double>(m.runs));
+}
+
+/// The machine of a run that is judged: what it adds to the level and to the interval.
+struct machine_of_run {
+    std::string name{};  // "": it does not matter
+    double effect = 0;
+    double variance = 0, df = 0;  // of the effect, or of the machines where it is not known
+    std::string only{};  // another machine, the only one of the level: nothing compares the two
+};
+/// `level`: the runs that it is held against.
+inline machine_of_run machine_for(const series_machines& of, const std::string& name,
+                                  const history_segment& level) {
+    const machine_effect* const own = of.named(name);
+    if (name.empty() || of.all.empty() || (own && of.all.size() == 1)) return {};
+    machine_of_run m{.name = name};
+    if (own && own->is_known()) {
+        m.effect = own->effect;
+        m.variance = of.between > 0 ? of.within / (static_cast<double>(own->runs) + of.ratio()) : 0;
+        m.df = of.df;
+        return m;
+    }
+    bool is_one = true, has_own = false;
+    for (std::size_t i = level.first; i < level.end; ++i) {
+        is_one = is_one && of.of_run[i] == of.of_run[level.first];
+        has_own = has_own || (own && &of.all[0] + of.of_run[i] == own);
+    }
+    const std::size_t first = level.first < level.end ? of.of_run[level.first] : of.all.size();
+    if (is_one && !has_own && first < of.all.size()) m.only = of.all[first].name;
+    const auto known = static_cast<double>(of.known());
+    if (has_own || known < 2) return m;  // what runs differ by has the machines in it
+    m.variance = of.between * (1 + 1 / known);
+    m.df = known - 1;
+    return m;
+}
+
+// ---- slow runs of one machine
+
+inline double log_choose(double n, double k) {
+    return std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1);
+}
+/// The chance that of `slow` runs at least `on_it` are among `its_runs` of all runs, if slow runs
+/// fall on machines at random: Fisher's exact test, one-sided.
+inline double chance_of_slow(std::size_t runs, std::size_t its_runs, std::size_t slow,
+                             std::size_t on_it) {
+    const auto n = static_cast<double>(runs), m = static_cast<double>(its_runs);
+    const auto s = static_cast<double>(slow);
+    double chance = 0;
+    for (std::size_t k = on_it; k <= std::min(slow, its_runs); ++k) {
+        const auto x = static_cast<double>(k);
+        if (s - x > n - m) continue;
+        chance += std::exp(log_choose(m, x) + log_choose(n - m, s - x) - log_choose(n, s));
+    }
+    return std::min(chance, 1.0);
+}
+/// Slow runs of a level, and those of one machine.
+struct slow_runs {
+    std::size_t runs = 0, slow = 0, on_it = 0, machines = 0;
+    double chance = 1;
+    double farthest = 0;  // from the level, of those on it
+    bool explain() const { return on_it >= 2 && chance <= shown_by_chance; }
+};
+/// `rest`: distances of the newest runs from their levels; those beyond `reach` are slow.
+inline slow_runs slow_runs_on(const series_machines& of, const std::string& name,
+                              const vector<double>& rest, double reach) {
+    slow_runs out;
+    std::size_t its_runs = 0;
+    vector<bool> has_run(of.all.size());
+    const std::size_t from = of.of_run.size() - rest.size();
+    for (std::size_t i = 0; i < rest.size(); ++i) {
+        const std::size_t m = of.of_run[from + i];
+        if (m == of.all.size()) continue;  // it may have been on any
+        const bool is_its = of.all[m].name == name, is_slow = rest[i] > reach;
+        has_run[m] = true;
+        ++out.runs;
+        its_runs += is_its;
+        out.slow += is_slow;
+        out.on_it += is_slow && is_its;
+        if (is_slow && is_its) out.farthest = std::max(out.farthest, rest[i]);
+    }
+    for (const bool has : has_run) out.machines += has;
+    if (out.machines > 1 && out.on_it > 0)
+        out.chance = chance_of_slow(out.runs, its_runs, out.slow, out.on_it);
+    return out;
+}
+
+// ===== [E] a series as the rule reads it =========================================================
+
+/// A series: its runs without the effects of their machines, its segments and the data for the
+/// rule.
+struct history_read {
+    vector<run_level> runs{};
+    vector<history_segment> segments{};
+    series_machines machines{};
+    learned_history learned{};
+};
+inline history_read history_read_as(const history_series& s, run_on who, double given_sd = 0) {
+    history_read r;
+    r.runs = levels_of(s);
+    r.machines = effects_in(s, r.runs);
+    r.runs = without_machines(std::move(r.runs), r.machines);
+    r.segments = with_accepted(segments_of(s, r.runs), s, r.runs);
+    r.learned = learned_from(r.runs, r.segments, who, given_sd);
+    return r;
 }
 
 // ===== [E] advisory objectives that main meets again =============================================
@@ -2342,6 +2589,7 @@ inline void ask_machine(const live_target& of, fingerprint& f) {
 /// not named.
 inline fingerprint fingerprint_of(const live_target& of, const std::string& machine) {
     fingerprint f;
+    f.machine = machine.empty() && runs_here(of) ? name_of_this_machine() : machine;
     if (const extension_server* const own = of.of_extension()) {
         f.server = own->description();
         if (current_environment) return f;
@@ -2350,7 +2598,7 @@ inline fingerprint fingerprint_of(const live_target& of, const std::string& mach
         f.arguments = hash_of_arguments(of.command());
     }
     ask_machine(of, f);
-    if (f.accelerators.empty() && f.cpu.empty() && machine.empty())
+    if (!f.is_hardware_known() && machine.empty())
         refuse({"nothing tells which machine ", of.facts().url, " is, and only runs on one machine "
                 "make a history: set LLMBENCH_MACHINE to a name for it, or name the page of its "
                 "dcgm-exporter, endpoint{.telemetry = {\"http://host:9400/metrics\"}}"});
@@ -2410,7 +2658,7 @@ inline history_parameters parameters_for(const plan& p, const target_facts& targ
     const std::string oldest =
         asked.at.empty() ? utc_text(machine_unix_s() - runs_count_for_s) : "";
     const planned_judging& j = *p.judged;
-    const run_series mine = series_of_run(p, target, print, asked.machine);
+    const run_series mine = series_of_run(p, target, print);
     store.all_series[id_of(mine)] = mine;
     join_older_series(store.lines, store.all_series);
     return history_parameters_of(store.lines, mine, store.all_series, j.slos,
@@ -2453,8 +2701,8 @@ inline std::string keep_run(const gate_report& g, const gate_past* of, const std
     const plan& p = g.what;
     const fingerprint print =
         of ? static_cast<const gate_on_machine*>(of)->print : fingerprint();
-    history_entry e = history_entry_of(p, series_of_run(p, g.target, print, asked.machine),
-                                       print, g.figures, g.verdicts, stopped);
+    history_entry e = history_entry_of(p, series_of_run(p, g.target, print), print,
+                                       g.figures, g.verdicts, stopped);
     if (!e.why_not.empty()) return e.why_not;
     const std::lock_guard guard(waiting_runs().mutex);
     waiting_runs().runs[asked.folder_or(history_of(p).folder)].push_back(std::move(e));

@@ -15,6 +15,7 @@
 #include "extensions/history/core/entry.hpp"
 #include "extensions/history/core/lines.hpp"
 #include "program/arguments.hpp"
+#include "program/history/machines.hpp"
 #include "program/history/page.hpp"
 #include "program/values.hpp"
 
@@ -99,8 +100,10 @@ inline run_series series_for(const stored_gate& g, const std::string& cpu,
     vector<run_series> of_load;
     std::string why;
     for (const auto& [id, c] : all.all_series) {
-        if (!has_load_of(c, reported) || (named.empty() ? c.machine != machine : named != id))
-            continue;
+        const bool is_other = !named.empty()         ? named != id
+                              : c.machine.empty() ? c.cpu.empty() && !machine.empty()
+                                                  : c.machine != machine;
+        if (!has_load_of(c, reported) || is_other) continue;
         if (const std::string elsewhere = why_elsewhere(g, cpu, c); !elsewhere.empty())
             why = elsewhere;
         else of_load.push_back(c);
@@ -143,6 +146,10 @@ inline run_facts facts_of(const stored_gate& g, const stored_object& reported) {
     return f;
 }
 
+/// Returns the name of the machine that a stored run was measured from, "" in older files.
+inline std::string name_in(const stored_object& environment) {
+    return environment.has("machine") ? environment.at("machine").text("name") : "";
+}
 /// Adds the result.json of a run as one file. Returns its name, and which gates are not added.
 inline std::string imported(const std::string& file, const history_store& all,
                             const std::string& named, const std::string& machine) {
@@ -173,6 +180,8 @@ inline std::string imported(const std::string& file, const history_store& all,
         }
         e.in = series_for(g, environment.text("cpu"), all, named, machine, file);
         e.run.run_series = id_of(e.in);
+        const bool is_here = is_this_host(parsed_url(g.target.url, "target.url"));
+        e.run.machine = machine.empty() && is_here ? name_in(environment) : machine;
         for (const history_run& r : all.lines.runs)
             if (r.gate == e.run.gate && r.run_series == e.run.run_series && r.at == at)
                 refuse(
@@ -208,15 +217,17 @@ inline void add_result(vector<drawn_gate>& gates, const std::string& file) {
 }
 
 inline int run(const given_options& o) {
-    std::size_t asked = o.has("--page") + o.has("--bisect") + o.has("--import");
+    std::size_t asked = 0;
+    for (const char* option : {"--page", "--bisect", "--import", "--machines"})
+        asked += o.has(option);
     for (const char* option : annotating) asked += o.has(option);
     if (asked != 1)
         refuse(
-            {"one of --page, --accept, --step, --no-step, --leave-out, --bisect and --import is "
-             "needed: `llmbench history --help` says what each does"});
+            {"one of --page, --accept, --step, --no-step, --leave-out, --bisect, --machines "
+             "and --import is needed: `llmbench history --help` says what each does"});
     if (o.has("--commits") && o["--commits"].compare(0, 4, "http") != 0)
         refuse({"--commits is \"", o["--commits"], "\": it must be a URL"});
-    set_variable("LLMBENCH_HISTORY_DIR", o["--folder"]);
+    set_variable("LLMBENCH_HISTORY_DIR", o[o.has("--machines") ? "--machines" : "--folder"]);
     const history_settings set = history_settings_of(environment);
     const std::string folder = set.folder_or(llmbench::history().folder);
     const std::string now = utc_text(machine_unix_s() + max_clock_skew_s);
@@ -236,6 +247,10 @@ inline int run(const given_options& o) {
     vector<drawn_gate> gates = gates_of(then, all.all_series);
     if (gates.empty())
         refuse({folder, then.runs.empty() ? " has no run yet" : " has no valid run yet"});
+    if (o.has("--machines")) {
+        say(machines_of_gates(gates));
+        return 0;
+    }
     if (o.has("--bisect")) {
         say(bisection_of(then, gates, o["--bisect"]));
         return 0;
@@ -259,6 +274,7 @@ inline verb history_verb() {
                {"--no-step", "GATE", "it is none"},
                {"--leave-out", "ID", "this run counts for nothing"},
                {"--bisect", "GATE", "the commits between which main became worse"},
+               {"--machines", "FOLDER", "how the machines of its runs differ"},
                {"--import", "FILE", "adds runs that were kept as result.json", takes::many}}},
              {"With them",
               {{"--folder", "PATH", "default: LLMBENCH_HISTORY_DIR, else perf-history"},

@@ -102,6 +102,7 @@ inline void ask_machine(const live_target& of, fingerprint& f) {
 /// not named.
 inline fingerprint fingerprint_of(const live_target& of, const std::string& machine) {
     fingerprint f;
+    f.machine = machine.empty() && runs_here(of) ? name_of_this_machine() : machine;
     if (const extension_server* const own = of.of_extension()) {
         f.server = own->description();
         if (current_environment) return f;
@@ -110,7 +111,7 @@ inline fingerprint fingerprint_of(const live_target& of, const std::string& mach
         f.arguments = hash_of_arguments(of.command());
     }
     ask_machine(of, f);
-    if (f.accelerators.empty() && f.cpu.empty() && machine.empty())
+    if (!f.is_hardware_known() && machine.empty())
         refuse({"nothing tells which machine ", of.facts().url, " is, and only runs on one machine "
                 "make a history: set LLMBENCH_MACHINE to a name for it, or name the page of its "
                 "dcgm-exporter, endpoint{.telemetry = {\"http://host:9400/metrics\"}}"});
@@ -170,7 +171,7 @@ inline history_parameters parameters_for(const plan& p, const target_facts& targ
     const std::string oldest =
         asked.at.empty() ? utc_text(machine_unix_s() - runs_count_for_s) : "";
     const planned_judging& j = *p.judged;
-    const run_series mine = series_of_run(p, target, print, asked.machine);
+    const run_series mine = series_of_run(p, target, print);
     store.all_series[id_of(mine)] = mine;
     join_older_series(store.lines, store.all_series);
     return history_parameters_of(store.lines, mine, store.all_series, j.slos,
@@ -213,8 +214,8 @@ inline std::string keep_run(const gate_report& g, const gate_past* of, const std
     const plan& p = g.what;
     const fingerprint print =
         of ? static_cast<const gate_on_machine*>(of)->print : fingerprint();
-    history_entry e = history_entry_of(p, series_of_run(p, g.target, print, asked.machine),
-                                       print, g.figures, g.verdicts, stopped);
+    history_entry e = history_entry_of(p, series_of_run(p, g.target, print), print,
+                                       g.figures, g.verdicts, stopped);
     if (!e.why_not.empty()) return e.why_not;
     const std::lock_guard guard(waiting_runs().mutex);
     waiting_runs().runs[asked.folder_or(history_of(p).folder)].push_back(std::move(e));

@@ -13,6 +13,7 @@
 #include "extensions/history/core/learned.hpp"
 #include "extensions/history/core/levels.hpp"
 #include "extensions/history/core/lines.hpp"
+#include "extensions/history/core/reading.hpp"
 
 #include <algorithm>
 #include <cmath>

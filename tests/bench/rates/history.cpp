@@ -1,6 +1,7 @@
 // How often a verdict against a history of runs is wrong, how soon a step is found and how often
 // one that is none: a Monte Carlo of the shipped functions on drawn runs.
 #include "extensions/history/core/learned.hpp"
+#include "extensions/history/core/reading.hpp"
 #include "extensions/history/core/levels.hpp"
 #include "core/judging/rule.hpp"
 

@@ -68,6 +68,7 @@ TEST_CASE("a mark is read as it was written, and says why") {
 TEST_CASE("a line of six statistics has 700 bytes at most") {
     history_run r = a_run();
     r.gate = "chat";
+    r.machine = "f10cs05";
     r.watched = {{"server", "vllm 0.33.0"}, {"driver", "570.86.10"}, {"card", "9c2e"}};
     r.values.clear();
     for (const char* name : {"mean(tpot)", "p50(ttft)", "p90(ttft)", "p99(ttft)", "p50(e2e)",

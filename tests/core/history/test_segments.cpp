@@ -2,6 +2,7 @@
 #include "llmbench.hpp"
 #include "core/base/random.hpp"
 #include "extensions/history/core/learned.hpp"
+#include "extensions/history/core/reading.hpp"
 #include "extensions/history/core/levels.hpp"
 
 #include <cmath>

@@ -1,6 +1,7 @@
 #include "llmbench.hpp"
 #include "extensions/history/core/entry.hpp"
 #include "extensions/history/core/learned.hpp"
+#include "extensions/history/core/reading.hpp"
 #include "extensions/history/core/lines.hpp"
 #include "support/texts.hpp"
 
@@ -196,4 +197,26 @@ TEST_CASE(
     CHECK(runs_of(joined, "chat", id_of(now)).size() == 1);
     CHECK(joined.notes[0].run_series == id_of(now));
     CHECK(runs_of(joined_with(corrected), "chat", id_of(corrected)).empty());
+}
+
+TEST_CASE("machines of known hardware share a series, those that had one of their own too") {
+    run_series now;
+    now.gate = "chat";
+    now.cpu = "AMD EPYC 7763";
+    run_series older = now, remote = now;
+    older.machine = "bench-7";
+    remote.cpu = "";
+    remote.machine = "bench-7";
+    history_lines lines;
+    for (const run_series& c : {older, remote, now})
+        lines.runs.push_back({.id = id_of(c), .at = "2026-11-20T00:00:00Z", .gate = "chat",
+                              .run_series = id_of(c), .commit = "", .outcome = "passed"});
+    std::map<std::string, run_series> known = {
+        {id_of(older), older}, {id_of(remote), remote}, {id_of(now), now}};
+    join_older_series(lines, known);
+    CHECK(known.size() == 2);
+    CHECK(lines.runs[0].run_series == id_of(now));
+    CHECK(lines.runs[0].machine == "bench-7");
+    CHECK(lines.runs[1].run_series == id_of(remote));
+    CHECK(lines.runs[2].machine == "");
 }

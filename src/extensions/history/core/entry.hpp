@@ -41,6 +41,8 @@ struct fingerprint {
     std::string cards{};              // a hash of the cards' ids
     std::string driver{}, power{}, kernel{};
     std::string cpu{}, cores{};
+    std::string machine{};  // the name of this one
+    bool is_hardware_known() const { return !cpu.empty() || !accelerators.empty(); }
 };
 
 inline std::string short_hash(std::string_view s) {
@@ -200,7 +202,7 @@ struct run_series {
     std::string server{};        // its kind, "vLLM", or a simulated one's settings
     std::string accelerators{};  // "8 x NVIDIA H100 80GB HBM3"
     std::string cpu{}, cores{};  // of the server's machine; cores it may use
-    std::string machine{};       // LLMBENCH_MACHINE
+    std::string machine{};       // LLMBENCH_MACHINE, if nothing else tells the hardware
     std::string load{};          // hash of its values
     bool operator==(const run_series&) const = default;
 };
@@ -240,23 +242,34 @@ inline std::string id_of(const run_series& c) {
     return hash.text();
 }
 
-/// Whether `older` is what an older version wrote for `c`: all texts are equal.
+/// Whether `older` is what an older version wrote for `c`: all texts are equal, but for the load's
+/// hash and the name of a machine whose hardware is known.
 inline bool is_older_form_of(run_series older, const run_series& c) {
-    if (!older.load.empty() || c.load.empty()) return false;
-    older.load = c.load;
+    const bool is_known = !c.cpu.empty() || !c.accelerators.empty();
+    const bool lacks_load = older.load.empty() && !c.load.empty();
+    const bool has_name = is_known && !older.machine.empty() && c.machine.empty();
+    if (!lacks_load && !has_name) return false;
+    if (lacks_load) older.load = c.load;
+    if (has_name) older.machine.clear();
     return older == c;
 }
 /// Gives runs and annotations of older series their present ids, if the series is known.
 inline void join_older_series(history_lines& lines, std::map<std::string, run_series>& known) {
-    std::map<std::string, std::string> ids;
+    std::map<std::string, std::string> ids, machines;
     for (const auto& [id, older] : known)
         for (const auto& [other, c] : known)
-            if (is_older_form_of(older, c)) ids[id] = other;
+            if (is_older_form_of(older, c)) {
+                ids[id] = other;
+                machines[id] = older.machine;
+            }
     for (const auto& [older, id] : ids) known.erase(older);
     const auto rename = [&](std::string& id) {
         if (const auto at = ids.find(id); at != ids.end()) id = at->second;
     };
-    for (history_run& r : lines.runs) rename(r.run_series);
+    for (history_run& r : lines.runs) {
+        if (r.machine.empty() && ids.count(r.run_series)) r.machine = machines[r.run_series];
+        rename(r.run_series);
+    }
     for (history_note& n : lines.notes) rename(n.run_series);
 }
 
@@ -316,10 +329,12 @@ inline run_series series_of_load(const std::string& gate, const std::string& def
             .machine = machine,
             .load = load.values};
 }
-/// The series of a gate: the properties that a stored baseline must share, and the machine.
-inline run_series series_of_run(const plan& p, const target_facts& target, const fingerprint& print,
-                                const std::string& machine) {
-    run_series s = series_of_load(p.name, definitions_version, target, load_facts_of(p), machine);
+/// The series of a gate: the properties that a stored baseline must share, and the hardware.
+/// Machines with the same hardware share a series.
+inline run_series series_of_run(const plan& p, const target_facts& target,
+                                const fingerprint& print) {
+    run_series s = series_of_load(p.name, definitions_version, target, load_facts_of(p),
+                                  print.is_hardware_known() ? "" : print.machine);
     s.server = print.server;
     s.accelerators = print.accelerators;
     s.cpu = print.cpu;
@@ -431,6 +446,7 @@ inline history_entry history_entry_of(const plan& p, run_series in, const finger
                                                 verdicts}, repeats);
     e.in = std::move(in);
     e.run.run_series = id_of(e.in);
+    e.run.machine = print.machine;
     e.run.watched = watched_facts(print);
     return e;
 }

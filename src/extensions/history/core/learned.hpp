@@ -276,20 +276,6 @@ inline std::optional<level_drift> drift_of_level(const vector<run_level>& runs,
     return d;
 }
 
-/// A series: its runs, segments and the data for the rule.
-struct history_read {
-    vector<run_level> runs{};
-    vector<history_segment> segments{};
-    learned_history learned{};
-};
-inline history_read history_read_as(const history_series& s, run_on who, double given_sd = 0) {
-    history_read r;
-    r.runs = levels_of(s);
-    r.segments = with_accepted(segments_of(s, r.runs), s, r.runs);
-    r.learned = learned_from(r.runs, r.segments, who, given_sd);
-    return r;
-}
-
 /// Error levels of a run's interim analyses. An early pass uses a twentieth of the level; one more
 /// analysis, with better knowledge of today's spread, uses Pocock's bounds for five. All share one
 /// run's deviation, so that additional analyses cost little.

@@ -24,6 +24,7 @@ struct series_run {
     /// Properties that do not change the series: name and value, "server" "vllm 0.33.0".
     vector<std::pair<std::string, std::string>> watched{};
     bool is_left_out = false;  // by an annotation
+    std::string machine{};     // its name, "" if unknown
 };
 
 enum class annotation_kind { accept, step, no_step, leave_out };

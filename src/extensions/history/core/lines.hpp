@@ -45,6 +45,7 @@ struct history_run {
     std::string id{};  // unique, in any file
     std::string at{};  // UTC start of its program
     std::string gate{}, run_series{}, commit{};
+    std::string machine{};  // its name, "" if unknown
     vector<named_text> watched{};
     std::string outcome{};
     vector<named_repeats> values{};
@@ -86,6 +87,7 @@ inline void fields_of(field_visitor& v, history_run& r) {
     v.text({"gate"}, r.gate);
     v.text({"cohort"}, r.run_series);
     v.quoted({"commit"}, r.commit);
+    v.quoted({"machine", "LLMBENCH_MACHINE, else the host's name", if_any}, r.machine);
     if (v.begin({"watched"})) {
         vector<std::string> names;
         for (const named_text& w : r.watched) names.push_back(w.first);
@@ -313,7 +315,7 @@ inline history_series series_of(const history_lines& all,
             return m.kind == annotation_kind::leave_out && is_about(m, *r);
         };
         s.runs.push_back({r->id, r->at, r->commit, at->repeats, r->watched,
-                          any_of(s.annotations, leaves_out)});
+                          any_of(s.annotations, leaves_out), r->machine});
     }
     const auto is_zero = [&](const series_run& r) {
         return any_of(r.repeats, [&](double x) { return !s.has_level(x); });

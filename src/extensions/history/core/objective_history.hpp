@@ -12,6 +12,7 @@
 #include "extensions/history/core/learned.hpp"
 #include "extensions/history/core/levels.hpp"
 #include "extensions/history/core/lines.hpp"
+#include "extensions/history/core/reading.hpp"
 #include "extensions/history/core/waivers.hpp"
 
 #include <algorithm>  // max, max_element

@@ -1,0 +1,240 @@
+// how the machines of one series differ, and whether one of them explains slow runs
+#pragma once
+
+#include "core/base/vector.hpp"
+#include "core/base/statistics.hpp"
+#include "core/base/text.hpp"
+#include "extensions/history/core/levels.hpp"
+
+#include <algorithm>  // clamp, find_if, max, min
+#include <cmath>  // exp, lgamma, sqrt
+#include <cstddef>  // size_t
+#include <string>
+
+namespace llmbench {
+inline namespace v1 {
+namespace detail {
+
+inline constexpr std::size_t runs_of_known = 3;       // from these on a machine's effect counts
+inline constexpr std::size_t newest_of_machine = 10;  // its effect is from these
+inline constexpr double shown_by_chance = 0.01;       // a machine explains slow runs below this
+
+/// One machine in a series. Logarithms, above 0: slower than the levels.
+struct machine_effect {
+    std::string name{};
+    std::string last{};  // the time of its newest run
+    std::size_t first_run = 0, last_run = 0;  // indices of runs
+    std::size_t runs = 0;     // that the effect is from
+    double own = 0;           // what those show
+    double effect = 0;        // shrunk towards none: what runs are corrected by
+    bool overlaps = false;    // with another machine in time: else it is the level's or its own
+    bool is_known() const { return overlaps && runs >= runs_of_known; }
+};
+struct series_machines {
+    vector<machine_effect> all{};
+    vector<std::size_t> of_run{};  // of each run; all.size(): its machine is not known
+    double within = 0, df = 0;     // variance of the runs of one machine
+    double between = 0;            // variance of the machines
+    double ratio() const { return between > 0 ? within / between : infinity; }
+    std::size_t known() const {
+        std::size_t n = 0;
+        for (const machine_effect& m : all) n += m.is_known();
+        return n;
+    }
+    const machine_effect* named(const std::string& name) const {
+        for (const machine_effect& m : all)
+            if (m.name == name) return &m;
+        return nullptr;
+    }
+};
+
+inline series_machines machines_of(const history_series& s, const vector<run_level>& runs) {
+    series_machines out;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        const series_run& r = s.runs[runs[i].run];
+        const auto is_it = [&](const machine_effect& m) { return m.name == r.machine; };
+        auto at = std::find_if(out.all.begin(), out.all.end(), is_it);
+        if (at == out.all.end() && !r.machine.empty()) {
+            out.all.push_back({.name = r.machine, .first_run = i});
+            at = out.all.end() - 1;
+        }
+        out.of_run.push_back(static_cast<std::size_t>(at - out.all.begin()));
+        if (r.machine.empty()) continue;
+        at->last = r.at;
+        at->last_run = i;
+    }
+    for (std::size_t& m : out.of_run)  // of unknown ones, when all others are there
+        if (m >= out.all.size()) m = out.all.size();
+    for (machine_effect& a : out.all)
+        a.overlaps = any_of(out.all, [&](const machine_effect& b) {
+            return &a != &b && a.first_run < b.last_run && b.first_run < a.last_run;
+        });
+    return out;
+}
+inline vector<run_level> without_machines(vector<run_level> runs, const series_machines& of) {
+    for (std::size_t i = 0; i < runs.size(); ++i)
+        if (of.of_run[i] < of.all.size()) runs[i].mean -= of.all[of.of_run[i]].effect;
+    return runs;
+}
+
+/// The middle of a machine's distances, whatever a few of them are.
+inline double middle_of(vector<double> v) {
+    const double center = median_of(v);
+    if (v.size() < 5) return center;
+    const double reach = 3 * std::max(robust_sd(v, center), least_run_sd);
+    for (double& x : v) x = std::clamp(x, center - reach, center + reach);
+    return mean_of(v);
+}
+/// Distances of each machine's newest runs from the levels, corrected by the effects so far.
+inline vector<vector<double>> distances_of(const vector<run_level>& runs,
+                                           const vector<history_segment>& segments,
+                                           const series_machines& of) {
+    vector<vector<double>> out(of.all.size());
+    const vector<run_level> corrected = without_machines(runs, of);
+    const std::size_t from = runs.size() - std::min(runs.size(), searched_runs);
+    for (auto s = segments.rbegin(); s != segments.rend() && s->end > from; ++s) {
+        const double level = median_of(means_of(corrected, s->first, s->end));
+        for (std::size_t i = s->end; i-- > std::max(s->first, from);) {
+            const std::size_t m = of.of_run[i];
+            if (m < out.size() && of.all[m].overlaps && out[m].size() < newest_of_machine)
+                out[m].push_back(runs[i].mean - level);
+        }
+    }
+    return out;
+}
+/// Sets the effects by moments: variances of a one-way layout with random machines, whose means
+/// are shrunk by n / (n + within / between).
+inline void set_effects(series_machines& of, const vector<vector<double>>& distances) {
+    vector<double> rest;
+    double all = 0, squares = 0, machines = 0, sum = 0;
+    for (std::size_t m = 0; m < of.all.size(); ++m) {
+        of.all[m].runs = distances[m].size();
+        if (distances[m].empty()) continue;
+        of.all[m].own = middle_of(distances[m]);
+        for (const double x : distances[m]) rest.push_back(x - of.all[m].own);
+        const auto n = static_cast<double>(distances[m].size());
+        ++machines;
+        all += n;
+        squares += n * n;
+        sum += n * of.all[m].own;
+    }
+    of.df = all - machines;
+    of.between = 0;
+    if (machines < 2 || of.df <= 0) return;
+    const double reach = 3 * std::max(robust_sd(rest, 0), least_run_sd);
+    of.within = 0;
+    for (const double x : rest) of.within += std::min(x * x, reach * reach);
+    of.within = std::max(of.within / of.df, least_run_sd * least_run_sd);
+    double spread = 0;
+    for (machine_effect& m : of.all) {
+        if (m.runs == 0) continue;
+        m.own -= sum / all;
+        spread += static_cast<double>(m.runs) * m.own * m.own;
+    }
+    const double size = (all - squares / all) / (machines - 1);
+    of.between = std::max(0.0, (spread / (machines - 1) - of.within) / size);
+    for (machine_effect& m : of.all) {
+        const auto n = static_cast<double>(m.runs);
+        m.effect = m.runs == 0 ? 0 : m.own * n / (n + of.ratio());
+    }
+}
+/// Levels and effects together: each is found in the runs without the other.
+inline series_machines effects_in(const history_series& s, const vector<run_level>& runs) {
+    series_machines of = machines_of(s, runs);
+    const bool any = any_of(of.all, [](const machine_effect& m) { return m.overlaps; });
+    for (int i = 0; any && i < 4; ++i)
+        set_effects(of, distances_of(runs, segments_of(s, without_machines(runs, of)), of));
+    return of;
+}
+/// Half of the 95 % interval of what a machine's runs show; infinite if it is not known.
+inline double reach_of_effect(const series_machines& of, const machine_effect& m) {
+    if (!m.is_known() || of.df <= 0) return infinity;
+    return student_t_quantile(0.975, of.df) * std::sqrt(of.within / static_cast<double>(m.runs));
+}
+
+/// The machine of a run that is judged: what it adds to the level and to the interval.
+struct machine_of_run {
+    std::string name{};  // "": it does not matter
+    double effect = 0;
+    double variance = 0, df = 0;  // of the effect, or of the machines where it is not known
+    std::string only{};  // another machine, the only one of the level: nothing compares the two
+};
+/// `level`: the runs that it is held against.
+inline machine_of_run machine_for(const series_machines& of, const std::string& name,
+                                  const history_segment& level) {
+    const machine_effect* const own = of.named(name);
+    if (name.empty() || of.all.empty() || (own && of.all.size() == 1)) return {};
+    machine_of_run m{.name = name};
+    if (own && own->is_known()) {
+        m.effect = own->effect;
+        m.variance = of.between > 0 ? of.within / (static_cast<double>(own->runs) + of.ratio()) : 0;
+        m.df = of.df;
+        return m;
+    }
+    bool is_one = true, has_own = false;
+    for (std::size_t i = level.first; i < level.end; ++i) {
+        is_one = is_one && of.of_run[i] == of.of_run[level.first];
+        has_own = has_own || (own && &of.all[0] + of.of_run[i] == own);
+    }
+    const std::size_t first = level.first < level.end ? of.of_run[level.first] : of.all.size();
+    if (is_one && !has_own && first < of.all.size()) m.only = of.all[first].name;
+    const auto known = static_cast<double>(of.known());
+    if (has_own || known < 2) return m;  // what runs differ by has the machines in it
+    m.variance = of.between * (1 + 1 / known);
+    m.df = known - 1;
+    return m;
+}
+
+// ---- slow runs of one machine
+
+inline double log_choose(double n, double k) {
+    return std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1);
+}
+/// The chance that of `slow` runs at least `on_it` are among `its_runs` of all runs, if slow runs
+/// fall on machines at random: Fisher's exact test, one-sided.
+inline double chance_of_slow(std::size_t runs, std::size_t its_runs, std::size_t slow,
+                             std::size_t on_it) {
+    const auto n = static_cast<double>(runs), m = static_cast<double>(its_runs);
+    const auto s = static_cast<double>(slow);
+    double chance = 0;
+    for (std::size_t k = on_it; k <= std::min(slow, its_runs); ++k) {
+        const auto x = static_cast<double>(k);
+        if (s - x > n - m) continue;
+        chance += std::exp(log_choose(m, x) + log_choose(n - m, s - x) - log_choose(n, s));
+    }
+    return std::min(chance, 1.0);
+}
+/// Slow runs of a level, and those of one machine.
+struct slow_runs {
+    std::size_t runs = 0, slow = 0, on_it = 0, machines = 0;
+    double chance = 1;
+    double farthest = 0;  // from the level, of those on it
+    bool explain() const { return on_it >= 2 && chance <= shown_by_chance; }
+};
+/// `rest`: distances of the newest runs from their levels; those beyond `reach` are slow.
+inline slow_runs slow_runs_on(const series_machines& of, const std::string& name,
+                              const vector<double>& rest, double reach) {
+    slow_runs out;
+    std::size_t its_runs = 0;
+    vector<bool> has_run(of.all.size());
+    const std::size_t from = of.of_run.size() - rest.size();
+    for (std::size_t i = 0; i < rest.size(); ++i) {
+        const std::size_t m = of.of_run[from + i];
+        if (m == of.all.size()) continue;  // it may have been on any
+        const bool is_its = of.all[m].name == name, is_slow = rest[i] > reach;
+        has_run[m] = true;
+        ++out.runs;
+        its_runs += is_its;
+        out.slow += is_slow;
+        out.on_it += is_slow && is_its;
+        if (is_slow && is_its) out.farthest = std::max(out.farthest, rest[i]);
+    }
+    for (const bool has : has_run) out.machines += has;
+    if (out.machines > 1 && out.on_it > 0)
+        out.chance = chance_of_slow(out.runs, its_runs, out.slow, out.on_it);
+    return out;
+}
+
+}  // namespace detail
+}  // inline namespace v1
+}  // namespace llmbench

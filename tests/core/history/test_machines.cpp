@@ -1,0 +1,83 @@
+#include "llmbench.hpp"
+#include "extensions/history/core/machines.hpp"
+#include "extensions/history/core/reading.hpp"
+#include "core/base/random.hpp"
+#include "core/base/text.hpp"
+
+#include <cmath>
+#include <functional>
+#include <string>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+
+namespace {
+
+/// Runs of three repeats, a day each, on machines by turns: `slower(i)` is run i's logarithm.
+history_series runs_on(const vector<std::string>& machines, std::size_t count,
+                       const std::function<double(std::size_t)>& slower) {
+    history_series s{.statistic = "mean(tpot)"};
+    generator g(2);
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto day = static_cast<int>(i);
+        series_run r{.id = printed("r%d", day),
+                     .at = printed("2026-%02d-%02dT02:00:00Z", day / 28 + 1, day % 28 + 1),
+                     .machine = machines[i % machines.size()]};
+        const double run = slower(i) + 0.01 * g.normal();
+        for (int k = 0; k < 3; ++k) r.repeats.push_back(0.01 * std::exp(run + 0.003 * g.normal()));
+        s.runs.push_back(r);
+    }
+    return s;
+}
+
+}  // namespace
+
+TEST_CASE("levels and machines are told apart") {
+    // One of three is 20 % slower, and after 30 runs all are 10 % slower.
+    const history_read r = history_read_as(runs_on({"a", "b", "c"}, 60, [](std::size_t i) {
+        return (i % 3 == 0 ? std::log(1.2) : 0) + (i >= 30 ? std::log(1.1) : 0);
+    }), run_on::main);
+    REQUIRE(r.machines.all.size() == 3);
+    const double apart = r.machines.all[0].effect - r.machines.all[1].effect;
+    CHECK(apart == doctest::Approx(std::log(1.2)).epsilon(0.1));
+    CHECK(std::sqrt(r.machines.within) < 0.02);
+    REQUIRE(r.segments.size() == 2);
+    CHECK(r.segments[1].first == 30);
+    CHECK(r.learned.spread.sd < 0.02);
+}
+TEST_CASE("machines that do not differ are corrected by next to nothing") {
+    const history_read r =
+        history_read_as(runs_on({"a", "b", "c", "d"}, 40, [](std::size_t) { return 0; }),
+                        run_on::main);
+    for (const machine_effect& m : r.machines.all) {
+        CHECK(std::fabs(m.effect) < 0.005);
+        CHECK(std::fabs(m.own) < reach_of_effect(r.machines, m) + 0.004);
+    }
+}
+TEST_CASE("a machine that replaced another one is compared with none") {
+    history_series s = runs_on({"a"}, 20, [](std::size_t i) { return i >= 12 ? 0.2 : 0; });
+    for (std::size_t i = 12; i < 20; ++i) s.runs[i].machine = "b";
+    const history_read r = history_read_as(s, run_on::main);
+    REQUIRE(r.machines.all.size() == 2);
+    for (const machine_effect& m : r.machines.all) {
+        CHECK(!m.overlaps);
+        CHECK(m.effect == 0);
+        CHECK(std::isinf(reach_of_effect(r.machines, m)));
+    }
+    CHECK(r.segments.size() == 2);
+}
+TEST_CASE("runs whose machine is not known belong to none, and one machine corrects nothing") {
+    const auto flat = [](std::size_t) { return 0; };
+    CHECK(history_read_as(runs_on({""}, 9, flat), run_on::main).machines.all.empty());
+    const history_read one = history_read_as(runs_on({"a", ""}, 12, flat), run_on::main);
+    REQUIRE(one.machines.all.size() == 1);
+    CHECK(one.machines.of_run[1] == 1);
+    CHECK(one.machines.all[0].effect == 0);
+}
+TEST_CASE("machines of a run each are not told from the runs") {
+    const history_series s = runs_on({"a", "b", "c", "d", "e", "f"}, 6, [](std::size_t i) {
+        return i % 2 ? 0.1 : 0;
+    });
+    for (const machine_effect& m : history_read_as(s, run_on::main).machines.all)
+        CHECK(m.effect == 0);
+}
