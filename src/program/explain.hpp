@@ -93,6 +93,8 @@ inline explained_gate explained(const gate_in_file& g, const gate_report& r,
         if (!std::isnan(o.shows_from)) x.from_text = verdict_value_text(v, o.shows_from);
         if (std::fabs(o.shows_from / v.limit - 1) < 10)
             fill(x.from_text, "[, {distance}]", {{"distance", distance_text(v, o.shows_from)}});
+        if (is_of_work(v.objective.statistic.metric))
+            x.from_text = "the first number that misses it: counts have no noise";
         e.objectives.push_back(x);
     }
     return e;

@@ -837,6 +837,8 @@ counts() {
     sed -n '/^\["the work of 24 requests"\]/,$p' "$log" > counted.toml
     ends 0 run --config counted.toml
     says "PASS" "cached_tokens == expected"
+    ends 0 explain counted.toml
+    says_like '^  cached_tokens == expected +the first number that misses it: counts have no noise$'
     kill "$engine" && wait "$engine" 2> /dev/null || true
     # The same gate on a server that has larger blocks, and on one that has lost its prefix cache.
     for lost in "--slots 8 --decode-step 1ms --block-size 64" "--first 1ms --every 0"; do
