@@ -33,7 +33,7 @@
 // scenario" (all options with their defaults), "results", "verbs and assertions". A file that
 // includes the header pays for that part alone.
 //
-// The implementation begins in line 2735 of llmbench.hpp. Part two is the pure core: parsing,
+// The implementation begins in line 2736 of llmbench.hpp. Part two is the pure core: parsing,
 // statistics, schedules, verdicts and reports as functions from values to values, which do no I/O
 // and know no clock. Part three holds the effects: clocks, sockets, processes, files. Both are
 // compiled in the one file that defines LLMBENCH_IMPLEMENT (or LLMBENCH_MAIN, which adds doctest's
@@ -67,6 +67,7 @@
 //   [C] secrets in texts
 //   [C] statistics
 //   [C] time intervals
+//   [C] what several own
 //   [C] extensions: one struct of hooks, and the list of those that the program has
 //   [C] random numbers
 //   [C] fields as JSON
@@ -2732,7 +2733,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 37,090 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 37,099 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -2757,7 +2758,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <iterator>  // reverse_iterator, size, prev, begin, end
 #include <limits>  // infinity, of whole numbers
 #include <map>
-#include <memory>  // shared_ptr, unique_ptr, make_shared, make_unique, const_pointer_cast
+#include <memory>  // shared_ptr, unique_ptr, make_unique, const_pointer_cast
 #include <new>  // placement, operator new and delete
 #include <numeric>  // gcd
 #include <optional>
@@ -5013,6 +5014,15 @@ public:
 private:
     long long from_ns_ = 0, to_ns_ = 0;
 };
+
+// ===== [C] what several own ======================================================================
+
+/// std::make_shared, which brings a compiler some twenty functions for each type: this one ten, for
+/// an allocation more.
+template <class T, class... Args>
+std::shared_ptr<T> new_shared(Args&&... args) {
+    return std::shared_ptr<T>(new T(static_cast<Args&&>(args)...));
+}
 
 // ===== [C] extensions: one struct of hooks, and the list of those that the program has ===========
 // The header names no extension. It calls the hooks of all, or of the one that has a hook.
@@ -7393,7 +7403,7 @@ inline std::optional<double> go_float(std::string_view s) {
 class metrics_page_reader {
 public:
     explicit metrics_page_reader(std::string_view body)
-        : body_(body), text_(std::make_shared<std::string>(body)) {}
+        : body_(body), text_(new_shared<std::string>(body)) {}
     parsed_page read() {
         std::size_t from = 0;
         while (from < body_.size() && problem_.empty()) {
@@ -11281,7 +11291,7 @@ public:
     }
 
     void push_back(repeat_data d) {
-        all_.push_back(std::make_shared<const repeat_data>(std::move(d)));
+        all_.push_back(new_shared<const repeat_data>(std::move(d)));
     }
     void push_back(shared_repeat d) { all_.push_back(std::move(d)); }
     void pop_back() { all_.pop_back(); }
@@ -11296,7 +11306,7 @@ public:
     void change(std::size_t i, F&& f) {
         repeat_data d = *all_[i];
         f(d);
-        all_[i] = std::make_shared<const repeat_data>(std::move(d));
+        all_[i] = new_shared<const repeat_data>(std::move(d));
     }
 
     template <class F>
@@ -11325,10 +11335,10 @@ public:
     auto get(const repeat_data& d, const std::string& name, Make&& make) {
         using shared = std::shared_ptr<const decltype(make())>;
         const auto at = all_.find(&d);
-        if (at == all_.end()) return shared(std::make_shared<decltype(make())>(make()));
+        if (at == all_.end()) return shared(new_shared<decltype(make())>(make()));
         if (const auto known = at->second.results.find(name); known != at->second.results.end())
             return std::static_pointer_cast<const decltype(make())>(known->second);
-        const shared made = std::make_shared<decltype(make())>(make());
+        const shared made = new_shared<decltype(make())>(make());
         at->second.results.emplace(name, made);
         return made;
     }
@@ -12879,7 +12889,7 @@ inline column column_of(const statistic_data& what, const repeat_data& d, timing
         set_misses(c, what, d, how, when);
     } else if (is_of_requests(m) || is_of_sessions(m)) {
         c.values = known ? std::move(known)
-                         : std::make_shared<const request_values>(
+                         : new_shared<const request_values>(
                                request_values_of(what, d, how, when));
         const sorted_values& sorted = c.values->sorted;
         const std::size_t n = pools_gaps(m) ? pooled_gap_count(d, what.which) : sorted.completed;
@@ -12972,7 +12982,7 @@ variant_columns columns_of(const statistic_data& what, const repeat_list& varian
             column c = *all.each[i];
             c.value = quotient(of.each[i]->value, to.each[i]->value);
             c.behind = std::min(of.each[i]->behind, to.each[i]->behind);
-            all.each[i] = std::make_shared<const column>(std::move(c));
+            all.each[i] = new_shared<const column>(std::move(c));
         }
         all.together = quotient(of.together, to.together);
     } else if (is_cost(what.metric)) {
@@ -12989,7 +12999,7 @@ inline variant_columns columns_of(const statistic_data& what, const repeat_list&
                                   timing_bound how = timing_bound::measured) {
     return columns_of(what, variant, how,
                       [](const statistic_data& of, const repeat_data& d, timing_bound as) {
-                          return std::make_shared<const column>(column_of(of, d, as));
+                          return new_shared<const column>(column_of(of, d, as));
                       });
 }
 inline double pooled_value(const statistic_data& what, const repeat_list& variant) {
@@ -15158,11 +15168,11 @@ struct plan_part {
     std::size_t weight = 1;  // relative to those of all parts
     std::string workload_text{};
     std::string sent_as_given{};  // "prompts" or "images" that are the same in every repeat and run
-    traffic_source source = std::make_shared<const synthetic_prompts>();
+    traffic_source source = new_shared<const synthetic_prompts>();
     std::size_t stride = 1;  // positions that a conversation takes; its turns are the first
     time_distribution think{};  // before a later turn
     /// Read for this workload; copies of a plan share it.
-    std::shared_ptr<const workload_files> files = std::make_shared<const workload_files>();
+    std::shared_ptr<const workload_files> files = new_shared<const workload_files>();
     bool forces_length = false;
     request_spec common{};  // the same for all its requests
 };
@@ -15213,7 +15223,7 @@ struct planned_traffic : planned_workloads, planned_load {
 
 /// Returns the traffic of a plan that has none yet, made once.
 inline std::shared_ptr<const planned_traffic> no_traffic() {
-    static const auto none = std::make_shared<const planned_traffic>();
+    static const auto none = new_shared<const planned_traffic>();
     return none;
 }
 /// What is sent in a load: the traffic, which copies share, and this program's part of it.
@@ -15231,7 +15241,7 @@ template <class Plan, class F>
 Plan with_traffic(Plan p, F&& change) {
     planned_traffic t = *p.sent;
     change(t);
-    p.sent = std::make_shared<const planned_traffic>(std::move(t));
+    p.sent = new_shared<const planned_traffic>(std::move(t));
     return p;
 }
 
@@ -16411,7 +16421,7 @@ struct measurements : load_conditions {
 /// The measurements for one analysis, which computes once what it needs of a repeat.
 inline measurements with_known_results(measurements e) {
     if (e.known) return e;
-    e.known = std::make_shared<known_results>();
+    e.known = new_shared<known_results>();
     e.known->keep({&e.candidate, &e.baseline});
     return e;
 }
@@ -16588,7 +16598,7 @@ inline judging_rule rule_for(const judging_parameters& t, const slo& s, bool pai
 /// A column, computed once while the measurements are analysed.
 inline shared_column column_in(const load_conditions& under, const statistic_data& what,
                                const repeat_data& d, timing_bound how) {
-    if (!under.known) return std::make_shared<const column>(column_of(what, d, how));
+    if (!under.known) return new_shared<const column>(column_of(what, d, how));
     return under.known->get(d, "column" + key_of(what, how), [&] {
         std::shared_ptr<const request_values> values;
         // Percentiles and extremes of a metric share its values.
@@ -22686,7 +22696,7 @@ struct gate_identity {
 
 /// Returns the judging of a plan that has none yet, made once.
 inline std::shared_ptr<const planned_judging> no_judging() {
-    static const auto none = std::make_shared<const planned_judging>();
+    static const auto none = new_shared<const planned_judging>();
     return none;
 }
 /// A checked scenario with all defaults filled in. Copies share traffic and judging.
@@ -22699,7 +22709,7 @@ template <class F>
 plan with_judging(plan p, F&& change) {
     planned_judging j = *p.judged;
     change(j);
-    p.judged = std::make_shared<const planned_judging>(std::move(j));
+    p.judged = new_shared<const planned_judging>(std::move(j));
     return p;
 }
 
@@ -23326,7 +23336,7 @@ inline plan_part workload_of(const prompt_list& list, const request_options& o) 
     for (const text& t : list.items) given.push_back(str(t));
     return {.workload_text = printed("%zu prompts", list.items.size()),
             .sent_as_given = "prompts",
-            .source = std::make_shared<const given_prompts>(std::move(given)),
+            .source = new_shared<const given_prompts>(std::move(given)),
             .forces_length = o.ignore_eos};
 }
 
@@ -23334,7 +23344,7 @@ inline plan_part workload_of(const prompt_list& list, const request_options& o) 
 inline plan_part workload_of(const generated_prompts& g, const request_options& o,
                                     std::uint64_t seed) {
     if (!g.of) refuse({"workload is generated(nullptr): it needs a function"});
-    const auto source = std::make_shared<const user_prompts>(g);
+    const auto source = new_shared<const user_prompts>(g);
     constexpr std::size_t tried = 100;
     double tokens = 0;
     for (std::size_t i = 0; i < tried; ++i) {
@@ -23358,7 +23368,7 @@ inline plan_part workload_of(const dataset& d, const request_options& o,
                                     const vector<dialogue>& sample) {
     check_dataset(d);
     if (sample.empty()) refuse({str(d.path), " was not read"});
-    const auto source = std::make_shared<recorded_dialogues>();
+    const auto source = new_shared<recorded_dialogues>();
     source->salted = d.salted;
     double prompt_tokens = 0;
     std::size_t turns = 0;
@@ -23468,13 +23478,13 @@ inline plan_part workload_of(const conversations& c, const request_options& o) {
                 .forces_length = is_forced};
     // Conversations of one turn are prompts, and the system prompt is their shared prefix.
     if (most_turns == 1) {
-        w.source = std::make_shared<const synthetic_prompts>(
+        w.source = new_shared<const synthetic_prompts>(
             synthetic{.prompt_tokens = c.user_tokens,
                       .output_tokens = c.output_tokens,
                       .shared_prefix = c.system_tokens});
         return w;
     }
-    const auto made = std::make_shared<synthetic_conversations>(c);
+    const auto made = new_shared<synthetic_conversations>(c);
     made->most_turns = max_steps;
     made->max_own_turns = most_turns;
     w.source = made;
@@ -23520,7 +23530,7 @@ inline plan_part workload_of(const synthetic& w, const arrival_data& a,
                                      api.generates && !is_forced ? "at most " : "",
                                      api.generates ? length_text(w.output_tokens) + " tokens" : "",
                                      prefix}),
-            .source = std::make_shared<const synthetic_prompts>(w, before),
+            .source = new_shared<const synthetic_prompts>(w, before),
             .forces_length = is_forced};
 }
 
@@ -23727,7 +23737,7 @@ auto refused_as(const std::string& what, F&& f) {
 
 inline std::shared_ptr<const workload_files> files_of_part(const workload_files& files,
                                                            std::size_t i) {
-    return std::make_shared<const workload_files>(
+    return new_shared<const workload_files>(
         i < files.of_parts.size() ? files.of_parts[i] : workload_files());
 }
 inline scenario scenario_of(const scenario& s, const part& of) {
@@ -23856,7 +23866,7 @@ inline maybe<planned_workloads> planned_otherwise(
             refuse({"one arm is streamed and the other is not, and what a whole answer takes is "
                     "not what its first token does; give both the same options.stream"});
         const auto own = is_other && !files->of_baseline.empty()
-                             ? std::make_shared<const workload_files>(files->of_baseline[0])
+                             ? new_shared<const workload_files>(files->of_baseline[0])
                              : files;
         other = completed(other, *own, api);
         if (asked.alone && s.beside.empty())
@@ -24133,7 +24143,7 @@ inline void check_objectives(const plan& p) {
 /// without objectives only measures.
 inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_files files = {},
                     const plan_use& how = {}, const api_traits& api = apis[0]) {
-    const auto read = std::make_shared<const workload_files>(std::move(files));
+    const auto read = new_shared<const workload_files>(std::move(files));
     const scenario s = completed(asked, *read, api);
     const arrival_data arrivals = planned_arrivals(s.arrivals.data(), read->trace);
     check_extent(s, arrivals, read->trace);
@@ -24152,8 +24162,8 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
                            s.stop == stop_when::at_first_miss, s.on_fail, planned_cost(s, api)};
     each(&extension::add_to_plan, s, sent, judged);
     const plan p{{},
-                 {std::make_shared<const planned_traffic>(std::move(sent))},
-                 std::make_shared<const planned_judging>(std::move(judged))};
+                 {new_shared<const planned_traffic>(std::move(sent))},
+                 new_shared<const planned_judging>(std::move(judged))};
     check_objectives(p);
     return p;
 }
@@ -25477,8 +25487,8 @@ inline plan described_plan(const stored_gate& g, const expected_load& expected) 
     plan p;
     p.name = g.name;
     p.nonce = parsed_number<std::uint64_t>(l.nonce, 16).value_or(0);
-    p.sent = std::make_shared<const planned_traffic>(std::move(t));
-    p.judged = std::make_shared<const planned_judging>(std::move(j));
+    p.sent = new_shared<const planned_traffic>(std::move(t));
+    p.judged = new_shared<const planned_judging>(std::move(j));
     return p;
 }
 
@@ -30586,7 +30596,7 @@ public:
     /// `next_ns`: called for each time. `failed`: gets the error that ended it.
     void begin(std::function<long long()> next_ns, std::function<void()> act,
                std::function<void(const char*)> failed) {
-        what_ = std::make_shared<const steps>(
+        what_ = new_shared<const steps>(
             steps{std::move(next_ns), std::move(act), std::move(failed)});
         if (current_environment) happen(what_);
         else thread_ = contained_thread([this, what = what_] { keep_on(*what); }, what_->failed);
@@ -30807,7 +30817,7 @@ inline vector<double> read_numbers(const std::string& path, const char* field) {
 
 /// The file's bytes, read on demand.
 inline byte_stream bytes_of(const std::string& path, const char* field) {
-    auto in = std::make_shared<input_file>(path);
+    auto in = new_shared<input_file>(path);
     if (!in->problem().empty())
         refuse({printed("%s is \"%s\": the file cannot be read: ", field, path.c_str()),
                 in->problem()});
@@ -31046,7 +31056,7 @@ std::optional<Answer> answered_within(std::function<Answer()> ask, double within
         std::atomic<bool> is_done{false};
         Answer answer{};
     };
-    const auto one = std::make_shared<asked>();
+    const auto one = new_shared<asked>();
     const auto work = [one, ask = std::move(ask)] {
         one->answer = ask();
         one->is_done = true;
@@ -31567,10 +31577,10 @@ public:
     using resolver = std::function<vector<address>()>;
 
     explicit known_addresses(vector<address> all = {})
-        : known_(std::make_shared<known>()) { known_->all = std::move(all); }
+        : known_(new_shared<known>()) { known_->all = std::move(all); }
     /// Resolves at the first use, and again after an exception.
     explicit known_addresses(resolver ask)
-        : known_(std::make_shared<known>()) { known_->ask = std::move(ask); }
+        : known_(new_shared<known>()) { known_->ask = std::move(ask); }
 
     /// Throws the resolver's exceptions.
     vector<address> in_order() const {
@@ -31845,14 +31855,14 @@ public:
         stamps_ = asks_.get() < 0 || asks_for_stamps(asks_.get());
     }
     socket watch(descriptor fd, int family, socket_user& user) override {
-        auto s = std::make_shared<epoll_socket>(std::move(fd), user);
+        auto s = new_shared<epoll_socket>(std::move(fd), user);
         s->is_stamped = stamps_ && family != AF_UNIX && asks_for_stamps(s->fd);
         if (s->is_stamped) s->read_ns = now_ns();
         return control(EPOLL_CTL_ADD, *s, EPOLLOUT) ? s : nullptr;
     }
     /// Takes over a socket that listens: it is readable each time that connections come.
     socket listen(descriptor fd, socket_user& user) {
-        auto s = std::make_shared<epoll_socket>(std::move(fd), user);
+        auto s = new_shared<epoll_socket>(std::move(fd), user);
         return control(EPOLL_CTL_ADD, *s, EPOLLIN | EPOLLET) ? s : nullptr;
     }
     long long read(const socket& s, char* into, std::size_t bytes) override {
@@ -32070,7 +32080,7 @@ private:
 
     static known_socket its(const socket& s) { return std::static_pointer_cast<asio_socket>(s); }
     known_socket taken(descriptor fd, int family, socket_user& user) {
-        auto s = std::make_shared<asio_socket>(context_, family, fd.get(), user);
+        auto s = new_shared<asio_socket>(context_, family, fd.get(), user);
         return take(*s, std::move(fd)) ? s : nullptr;
     }
     static bool take(asio_socket& s, descriptor fd) {
@@ -35719,7 +35729,7 @@ inline page_address page_at(const std::string& named, const load_target& server,
     p.fields = "Accept: text/plain;version=0.0.4\r\n";
     p.fields += is_same ? server.fields : "User-Agent: llmbench\r\n" + login_line(at);
     p.at = is_same  ? static_cast<const http_server&>(server)
-           : at.tls ? server_at(at, std::make_shared<tls_client>(tls, at))
+           : at.tls ? server_at(at, new_shared<tls_client>(tls, at))
                     : server_at(at);
     p.secrets = server.secrets;
     add_query_secrets(p.secrets, named);
@@ -36095,7 +36105,7 @@ public:
         if (ready.front() == '/')
             return await_at(load_, ready, load_.fields, within_s, until_ns, is_200);
         const http_url url = parsed_url(ready, "LLMBENCH_READY_PATH");
-        await_at(server_at(url, url.tls ? std::make_shared<tls_client>(at_.tls, url) : nullptr),
+        await_at(server_at(url, url.tls ? new_shared<tls_client>(at_.tls, url) : nullptr),
                  url.path + url.query, login_line(url), within_s, until_ns, is_200);
     }
     /// `at_most_s`: limit on the server's time to get ready.
@@ -36342,7 +36352,7 @@ private:
         static_cast<http_server&>(load_) = server_at(url);
         facts_.tls = tls_trust::no_tls;
         if (url.tls) {
-            load_.tls = std::make_shared<tls_client>(at_.tls, url);
+            load_.tls = new_shared<tls_client>(at_.tls, url);
             facts_.tls = at_.tls.verify ? tls_trust::verified : tls_trust::not_verified;
         }
         proxy_ = ignored_proxy(load_.url, environment);
@@ -37454,7 +37464,7 @@ inline std::function<const types::list<record>&()> listed_once(const measurement
         std::once_flag once{};
         types::list<record> all{};
     };
-    return [&seen, it = std::make_shared<listed>()]() -> const types::list<record>& {
+    return [&seen, it = new_shared<listed>()]() -> const types::list<record>& {
         std::call_once(it->once, [&] {
             for (const repeat_data& d : repeats_of(seen))
                 for (const record& r : d.records) it->all.push_back(r);
@@ -37466,7 +37476,7 @@ inline std::function<const types::list<record>&()> listed_once(const measurement
 /// Returns the result of a gate.
 inline result result_of(const gate_report& g, measured_gate&& m, std::size_t number,
                         const settings& asked) {
-    auto held = std::make_shared<result_data>();
+    auto held = new_shared<result_data>();
     held->number = number;
     held->outcome = g.outcome;
     held->refusal = g.refusal;
@@ -38855,7 +38865,7 @@ public:
             }));
         static_cast<load_conditions&>(all_.seen) = load_conditions_of(p_);
         all_.seen.pairs_are_fresh = servers_.pairs_are_fresh();
-        all_.seen.known = std::make_shared<known_results>();
+        all_.seen.known = new_shared<known_results>();
         all_.judged_by = parameters_asked(p_, mode);
         if (!mode.no_noise.empty()) all_.seen.notes.push_back(mode.no_noise);
     }
@@ -39322,7 +39332,7 @@ private:
                                {use_, sharing_.part(), mode.all_repeats(asked_)},
                                api_of(scenario_.target));
         if (p.judged->has_stored_baseline && mode.kind != run_kind::write_baseline)
-            mode.stored = std::make_shared<const stored_gate>(
+            mode.stored = new_shared<const stored_gate>(
                 model_ ? model_->stored_baseline(scenario_, who_, asked_, use_)
                        : stored_gate_of(p));
         return p;

@@ -121,7 +121,7 @@ struct in_llmbench_answers_hpp::questions {
 #include <cstdint>  // uint64_t
 #include <functional>
 #include <map>
-#include <memory>  // shared_ptr, make_shared
+#include <memory>  // shared_ptr
 #include <optional>
 #include <set>
 #include <string>
@@ -494,7 +494,7 @@ inline const char* format_name(question_format f) { return name_at({"gsm8k", "qa
 class question_reader {
 public:
     question_reader(const byte_stream& in, const questions& q) : in_(in), asked_(q) {
-        if (q.grade.is_own()) own_ = std::make_shared<const answer_grader>(q.grade);
+        if (q.grade.is_own()) own_ = new_shared<const answer_grader>(q.grade);
     }
 
     dialogue read(const picojson::value& v, long long line) const {
@@ -508,7 +508,7 @@ public:
         for (std::size_t i = 0; i < choices.size(); ++i)
             d.turns[0].prompt += std::string("\n") + letter(i) + ". " + choices[i];
         d.turns[0].prompt = str(asked_.before) + d.turns[0].prompt + str(asked_.after);
-        d.wanted = std::make_shared<const keyed_answer>(key_of(v, choices, line));
+        d.wanted = new_shared<const keyed_answer>(key_of(v, choices, line));
         return d;
     }
 
@@ -673,7 +673,7 @@ public:
         return {.workload_text = printed("%zu questions of ", n_) + file_name(str(q_.path)) + " (" +
                                  format_name(q_.format) + ", graded by " + graders_ + ")",
                 .sent_as_given = "prompts",
-                .source = std::make_shared<const recorded_dialogues>()};
+                .source = new_shared<const recorded_dialogues>()};
     }
 
 private:
@@ -780,7 +780,7 @@ inline void read_questions_of_files(const box& said, const scenario& s, std::uin
     check_questions(q, s.options);
     byte_stream in = bytes_of(str(q.path), "workload.path");
     into.dialogues = read_questions(in, q, seed);
-    into.of_extension = std::make_shared<const asked_questions>(q, into.dialogues);
+    into.of_extension = new_shared<const asked_questions>(q, into.dialogues);
 }
 inline void show_answers(const measurements& e, answers_shown show, gate_report& g) {
     g.answers = shown_answers_of(g.what, e.candidate, g.verdicts, show);

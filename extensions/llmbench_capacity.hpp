@@ -157,7 +157,7 @@ capacity_result find_capacity(const scenario& s, const char* file = __builtin_FI
 #include <cmath>  // fabs, isfinite, isnan, log, round, sqrt, expm1, exp, llround
 #include <cstddef>  // size_t, ptrdiff_t
 #include <map>
-#include <memory>  // make_shared
+#include <memory>  // shared_ptr
 #include <optional>
 #include <set>
 #include <string>
@@ -1257,7 +1257,7 @@ inline measured_load searched_load_of(const scenario& s, const arrival_data& a, 
 }
 inline void add_load_curve(const plan& p, const measurements& e, const judging_parameters& t,
                            std::shared_ptr<search_figures>& into) {
-    into = std::make_shared<load_curve>(load_curve_of(p, e, t));
+    into = new_shared<load_curve>(load_curve_of(p, e, t));
 }
 inline constinit const extension loads_searched{.name = "capacity",
                                                 .add_to_plan = plan_probes,

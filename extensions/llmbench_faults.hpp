@@ -65,7 +65,7 @@ struct include_llmbench_faults_hpp {
 #include <cmath>  // isinf, isnan
 #include <cstddef>  // size_t
 #include <functional>  // the load
-#include <memory>  // unique_ptr, make_unique, make_shared
+#include <memory>  // unique_ptr, make_unique
 #include <stdexcept>  // exception, runtime_error
 #include <string>
 #include <string_view>
@@ -602,7 +602,7 @@ inline std::unique_ptr<task_at_work> begun_task(const plan& p, std::size_t numbe
 }
 inline std::shared_ptr<taken_profile> profile_of(const slot_host& of, slot again,
                                                  vector<std::string>& notes) {
-    return std::make_shared<taken_profile>(profile_of_failure(of, std::move(again), notes));
+    return new_shared<taken_profile>(profile_of_failure(of, std::move(again), notes));
 }
 inline void end_profiles_of(const live_target& server, int gate, vector<std::string>& notes) {
     for (const std::string& note : end_profiles(server, gate)) notes.push_back(note);

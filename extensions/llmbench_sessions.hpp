@@ -86,7 +86,7 @@ struct in_llmbench_sessions_hpp::sessions {
 #include <functional>  // greater
 #include <initializer_list>  // names of fields
 #include <map>
-#include <memory>  // shared_ptr, make_shared
+#include <memory>  // shared_ptr
 #include <queue>  // steps that nothing holds back
 #include <string>
 #include <string_view>
@@ -717,7 +717,7 @@ struct recorded_sessions final : prompt_source {
             if (!is_out) fits.push_back(i);
         }
         const auto all = static_cast<long long>(order->size());
-        const auto shorter = std::make_shared<recorded_sessions>(*this);
+        const auto shorter = new_shared<recorded_sessions>(*this);
         shorter->left_out = all - static_cast<long long>(fits.size());
         if (shorter->left_out == 0) return nullptr;
         const int largest = *std::max_element(room.begin(), room.end());
@@ -728,8 +728,8 @@ struct recorded_sessions final : prompt_source {
                             "(its max_model_len is %d tokens, prompt and answer), and over half of "
                             "them are too many to leave out", shorter->left_out,
                             all + corpus->left_out, largest)});
-        shorter->order = std::make_shared<const vector<std::uint32_t>>(std::move(fits));
-        return std::make_shared<const shorter_source>(
+        shorter->order = new_shared<const vector<std::uint32_t>>(std::move(fits));
+        return new_shared<const shorter_source>(
             shorter_source{shorter, shorter->text(is_forced), shorter->left_out});
     }
 };
@@ -778,7 +778,7 @@ class read_sessions final : public read_workload {
 public:
     read_sessions(sessions said, session_corpus corpus)
         : w_(std::move(said)),
-          corpus_(std::make_shared<const session_corpus>(std::move(corpus))) {}
+          corpus_(new_shared<const session_corpus>(std::move(corpus))) {}
     maybe<recorded_trace> starts(const arrival_data& a) const override {
         if (!(a.file == w_.path))
             refuse({"workload is sessions of ", str(w_.path), " and arrivals is a replay of ",
@@ -798,10 +798,10 @@ public:
                                                ? order_of_starts(*corpus_)
                                                : order_of_seed(corpus_->sessions.size(), seed);
         if (most > 0 && most < order.size()) order.resize(most);
-        const auto source = std::make_shared<recorded_sessions>();
+        const auto source = new_shared<recorded_sessions>();
         source->corpus = corpus_;
         source->max_wait_s = w_.max_wait.seconds();
-        source->order = std::make_shared<const vector<std::uint32_t>>(std::move(order));
+        source->order = new_shared<const vector<std::uint32_t>>(std::move(order));
         source->models.resize(corpus_->models.size());
         source->name = file_name(str(w_.path));
         for (const model_name& m : w_.models) {
@@ -870,7 +870,7 @@ inline void read_sessions_of_files(const box& said, const scenario&, std::uint64
                                    workload_files& into) {
     const sessions& w = *said.get<sessions>();
     check_sessions(w);
-    into.of_extension = std::make_shared<const read_sessions>(w, corpus_of(w));
+    into.of_extension = new_shared<const read_sessions>(w, corpus_of(w));
 }
 inline constinit const extension sessions_played{
     .name = "sessions", .read = read_sessions_of_files, .plays_sessions = true};

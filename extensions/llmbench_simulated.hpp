@@ -147,7 +147,7 @@ has it without -fno-rtti; files with gates may go without"
 #include <iostream>  // cerr
 #include <iterator>  // size
 #include <map>  // multimap
-#include <memory>  // enable_shared_from_this, make_shared, shared_ptr, weak_ptr, ...
+#include <memory>  // enable_shared_from_this, shared_ptr, weak_ptr, static_pointer_cast, ...
 #include <optional>
 #include <set>  // the engine's cached blocks, adapters by name
 #include <span>
@@ -1748,7 +1748,7 @@ private:
         const long long restart = settings_.faults.restart_after;
         if (restart > 0 && generations_ == restart + 1)
             tallies_ = tallies(unix_s(), model_.totals());
-        auto g = std::make_shared<generation>();
+        auto g = new_shared<generation>();
         g->entry.request_id = s.request().header("x-request-id");
         g->entry.received_ns = s.arrived_ns();
         g->to = s.shared_from_this();
@@ -1948,7 +1948,7 @@ public:
 
 protected:
     virtual std::shared_ptr<socket_session> new_session() {
-        return std::make_shared<socket_session>(*this, service_->handler());
+        return new_shared<socket_session>(*this, service_->handler());
     }
     service_carrier carrier() {
         return {[this](long long ns, std::function<void()> f) { due_.emplace(ns, std::move(f)); },
@@ -2314,8 +2314,8 @@ public:
             errno = error;
             return nullptr;
         }
-        const auto link = std::make_shared<virtual_link>();
-        const auto s = std::make_shared<virtual_socket>(user, link);
+        const auto link = new_shared<virtual_link>();
+        const auto s = new_shared<virtual_socket>(user, link);
         link->on_change = [this, weak = std::weak_ptr(s)] {
             if (const auto known = weak.lock()) note(known);
         };
@@ -2463,7 +2463,7 @@ public:
     void restart(double away_s) override {
         if (is_away_) return;
         service_->go_away();
-        alive_ = std::make_shared<int>();
+        alive_ = new_shared<int>();
         environment_.at(environment_.now_ns() + ns_of(away_s),
                         [this] { service_ = new_service(); });
     }
@@ -2471,7 +2471,7 @@ public:
 protected:
     virtual std::shared_ptr<virtual_session> session_on(const shared_link& l,
                                                         const request_handler& handler) {
-        return std::make_shared<virtual_session>(environment_, l, handler);
+        return new_shared<virtual_session>(environment_, l, handler);
     }
 
 private:
@@ -2491,7 +2491,7 @@ private:
     virtual_environment& environment_;
     const engine engine_;
     service_observer* const told_;
-    std::shared_ptr<int> alive_ = std::make_shared<int>();
+    std::shared_ptr<int> alive_ = new_shared<int>();
     bool is_away_ = false;
     std::unique_ptr<simulated_service> service_;
     const std::string url_;
@@ -3012,7 +3012,7 @@ public:
         p = with_judging(std::move(p),
                          [](planned_judging& j) { j.has_stored_baseline = false; });
         run_mode mode = mode_of(s.baseline, p.name, asked);
-        mode.model = std::make_shared<simulated_rehearsal>(std::move(on));
+        mode.model = new_shared<simulated_rehearsal>(std::move(on));
         mode.kind = run_kind::calibrate;
         gate_servers servers(s, mode.model.get());
         gate_run run(std::move(p), servers, mode, progress_mode::off);
@@ -3070,7 +3070,7 @@ inline rehearsal_model model_for(const settings& asked, const std::string& gate,
 inline std::shared_ptr<const rehearsal> rehearsal_on_engine(const settings& asked,
                                                             const std::string& gate,
                                                             const scenario& s) {
-    auto made = std::make_shared<simulated_rehearsal>(model_for(asked, gate, s));
+    auto made = new_shared<simulated_rehearsal>(model_for(asked, gate, s));
     check_rehearsal(s);
     return made;
 }

@@ -6,6 +6,7 @@
 #include "api/metrics.hpp"
 #include "api/slo.hpp"
 #include "core/base/vector.hpp"
+#include "core/base/shared.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/columns.hpp"
 #include "core/measured/drift.hpp"
@@ -17,7 +18,7 @@
 
 #include <algorithm>  // min
 #include <cstddef>  // size_t
-#include <memory>  // make_shared, shared_ptr
+#include <memory>  // shared_ptr
 
 namespace llmbench {
 inline namespace v1 {
@@ -26,7 +27,7 @@ namespace detail {
 /// A column, computed once while the measurements are analysed.
 inline shared_column column_in(const load_conditions& under, const statistic_data& what,
                                const repeat_data& d, timing_bound how) {
-    if (!under.known) return std::make_shared<const column>(column_of(what, d, how));
+    if (!under.known) return new_shared<const column>(column_of(what, d, how));
     return under.known->get(d, "column" + key_of(what, how), [&] {
         std::shared_ptr<const request_values> values;
         // Percentiles and extremes of a metric share its values.

@@ -5,6 +5,7 @@
 #include "api/result.hpp"
 #include "api/slo.hpp"
 #include "core/base/vector.hpp"
+#include "core/base/shared.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/repeat.hpp"
@@ -16,7 +17,7 @@
 #include <algorithm>  // max
 #include <cmath>  // sqrt
 #include <map>
-#include <memory>  // make_shared, shared_ptr
+#include <memory>  // shared_ptr
 #include <string>
 
 namespace llmbench {
@@ -79,7 +80,7 @@ struct measurements : load_conditions {
 /// The measurements for one analysis, which computes once what it needs of a repeat.
 inline measurements with_known_results(measurements e) {
     if (e.known) return e;
-    e.known = std::make_shared<known_results>();
+    e.known = new_shared<known_results>();
     e.known->keep({&e.candidate, &e.baseline});
     return e;
 }

@@ -7,6 +7,7 @@
 #include "api/result.hpp"
 #include "api/slo.hpp"
 #include "core/base/vector.hpp"
+#include "core/base/shared.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
@@ -21,7 +22,7 @@
 
 #include <algorithm>  // max_element, min
 #include <cstddef>  // size_t
-#include <memory>  // make_shared, shared_ptr
+#include <memory>  // shared_ptr
 #include <string>
 #include <utility>  // move, pair
 
@@ -154,7 +155,7 @@ inline column column_of(const statistic_data& what, const repeat_data& d, timing
         set_misses(c, what, d, how, when);
     } else if (is_of_requests(m) || is_of_sessions(m)) {
         c.values = known ? std::move(known)
-                         : std::make_shared<const request_values>(
+                         : new_shared<const request_values>(
                                request_values_of(what, d, how, when));
         const sorted_values& sorted = c.values->sorted;
         const std::size_t n = pools_gaps(m) ? pooled_gap_count(d, what.which) : sorted.completed;
@@ -247,7 +248,7 @@ variant_columns columns_of(const statistic_data& what, const repeat_list& varian
             column c = *all.each[i];
             c.value = quotient(of.each[i]->value, to.each[i]->value);
             c.behind = std::min(of.each[i]->behind, to.each[i]->behind);
-            all.each[i] = std::make_shared<const column>(std::move(c));
+            all.each[i] = new_shared<const column>(std::move(c));
         }
         all.together = quotient(of.together, to.together);
     } else if (is_cost(what.metric)) {
@@ -264,7 +265,7 @@ inline variant_columns columns_of(const statistic_data& what, const repeat_list&
                                   timing_bound how = timing_bound::measured) {
     return columns_of(what, variant, how,
                       [](const statistic_data& of, const repeat_data& d, timing_bound as) {
-                          return std::make_shared<const column>(column_of(of, d, as));
+                          return new_shared<const column>(column_of(of, d, as));
                       });
 }
 inline double pooled_value(const statistic_data& what, const repeat_list& variant) {

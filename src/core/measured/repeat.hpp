@@ -4,6 +4,7 @@
 #include "api/result.hpp"
 #include "api/slo.hpp"
 #include "core/base/vector.hpp"
+#include "core/base/shared.hpp"
 #include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
 #include "core/answers/timeline.hpp"
@@ -18,7 +19,7 @@
 #include <cstdint>  // uint32_t, uint64_t
 #include <initializer_list>
 #include <map>
-#include <memory>  // make_shared, shared_ptr
+#include <memory>  // shared_ptr
 #include <string>
 #include <string_view>
 #include <utility>  // move
@@ -306,7 +307,7 @@ public:
     }
 
     void push_back(repeat_data d) {
-        all_.push_back(std::make_shared<const repeat_data>(std::move(d)));
+        all_.push_back(new_shared<const repeat_data>(std::move(d)));
     }
     void push_back(shared_repeat d) { all_.push_back(std::move(d)); }
     void pop_back() { all_.pop_back(); }
@@ -321,7 +322,7 @@ public:
     void change(std::size_t i, F&& f) {
         repeat_data d = *all_[i];
         f(d);
-        all_[i] = std::make_shared<const repeat_data>(std::move(d));
+        all_[i] = new_shared<const repeat_data>(std::move(d));
     }
 
     template <class F>
@@ -350,10 +351,10 @@ public:
     auto get(const repeat_data& d, const std::string& name, Make&& make) {
         using shared = std::shared_ptr<const decltype(make())>;
         const auto at = all_.find(&d);
-        if (at == all_.end()) return shared(std::make_shared<decltype(make())>(make()));
+        if (at == all_.end()) return shared(new_shared<decltype(make())>(make()));
         if (const auto known = at->second.results.find(name); known != at->second.results.end())
             return std::static_pointer_cast<const decltype(make())>(known->second);
-        const shared made = std::make_shared<decltype(make())>(make());
+        const shared made = new_shared<decltype(make())>(make());
         at->second.results.emplace(name, made);
         return made;
     }

@@ -5,6 +5,7 @@
 #include "api/side_task.hpp"
 #include "api/slo.hpp"
 #include "core/base/vector.hpp"
+#include "core/base/shared.hpp"
 #include "core/base/text.hpp"
 #include "core/measured/recovery.hpp"
 #include "core/traffic/arrivals.hpp"
@@ -14,7 +15,7 @@
 #include "core/judging/measurements.hpp"
 #include "core/judging/rule.hpp"
 
-#include <memory>  // make_shared, shared_ptr
+#include <memory>  // shared_ptr
 #include <optional>
 #include <string>
 #include <utility>  // move
@@ -93,7 +94,7 @@ struct gate_identity {
 
 /// Returns the judging of a plan that has none yet, made once.
 inline std::shared_ptr<const planned_judging> no_judging() {
-    static const auto none = std::make_shared<const planned_judging>();
+    static const auto none = new_shared<const planned_judging>();
     return none;
 }
 /// A checked scenario with all defaults filled in. Copies share traffic and judging.
@@ -106,7 +107,7 @@ template <class F>
 plan with_judging(plan p, F&& change) {
     planned_judging j = *p.judged;
     change(j);
-    p.judged = std::make_shared<const planned_judging>(std::move(j));
+    p.judged = new_shared<const planned_judging>(std::move(j));
     return p;
 }
 

@@ -9,6 +9,7 @@
 #include "api/units.hpp"
 #include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
+#include "core/base/shared.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/table.hpp"
@@ -29,7 +30,6 @@
 
 #include <algorithm>  // max, sort
 #include <cstdint>  // uint32_t, uint64_t
-#include <memory>  // make_shared
 #include <string>
 #include <utility>  // move, pair
 
@@ -298,7 +298,7 @@ inline void check_objectives(const plan& p) {
 /// without objectives only measures.
 inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_files files = {},
                     const plan_use& how = {}, const api_traits& api = apis[0]) {
-    const auto read = std::make_shared<const workload_files>(std::move(files));
+    const auto read = new_shared<const workload_files>(std::move(files));
     const scenario s = completed(asked, *read, api);
     const arrival_data arrivals = planned_arrivals(s.arrivals.data(), read->trace);
     check_extent(s, arrivals, read->trace);
@@ -317,8 +317,8 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
                            s.stop == stop_when::at_first_miss, s.on_fail, planned_cost(s, api)};
     each(&extension::add_to_plan, s, sent, judged);
     const plan p{{},
-                 {std::make_shared<const planned_traffic>(std::move(sent))},
-                 std::make_shared<const planned_judging>(std::move(judged))};
+                 {new_shared<const planned_traffic>(std::move(sent))},
+                 new_shared<const planned_judging>(std::move(judged))};
     check_objectives(p);
     return p;
 }

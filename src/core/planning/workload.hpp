@@ -7,6 +7,7 @@
 #include "api/units.hpp"
 #include "api/workload.hpp"
 #include "core/base/vector.hpp"
+#include "core/base/shared.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/table.hpp"
 #include "core/files/datasets.hpp"
@@ -18,7 +19,6 @@
 
 #include <algorithm>  // max
 #include <cstdint>  // uint64_t
-#include <memory>  // make_shared
 #include <string>
 #include <tuple>  // fields that are checked alike
 #include <utility>  // move
@@ -68,7 +68,7 @@ inline plan_part workload_of(const prompt_list& list, const request_options& o) 
     for (const text& t : list.items) given.push_back(str(t));
     return {.workload_text = printed("%zu prompts", list.items.size()),
             .sent_as_given = "prompts",
-            .source = std::make_shared<const given_prompts>(std::move(given)),
+            .source = new_shared<const given_prompts>(std::move(given)),
             .forces_length = o.ignore_eos};
 }
 
@@ -76,7 +76,7 @@ inline plan_part workload_of(const prompt_list& list, const request_options& o) 
 inline plan_part workload_of(const generated_prompts& g, const request_options& o,
                                     std::uint64_t seed) {
     if (!g.of) refuse({"workload is generated(nullptr): it needs a function"});
-    const auto source = std::make_shared<const user_prompts>(g);
+    const auto source = new_shared<const user_prompts>(g);
     constexpr std::size_t tried = 100;
     double tokens = 0;
     for (std::size_t i = 0; i < tried; ++i) {
@@ -100,7 +100,7 @@ inline plan_part workload_of(const dataset& d, const request_options& o,
                                     const vector<dialogue>& sample) {
     check_dataset(d);
     if (sample.empty()) refuse({str(d.path), " was not read"});
-    const auto source = std::make_shared<recorded_dialogues>();
+    const auto source = new_shared<recorded_dialogues>();
     source->salted = d.salted;
     double prompt_tokens = 0;
     std::size_t turns = 0;
@@ -210,13 +210,13 @@ inline plan_part workload_of(const conversations& c, const request_options& o) {
                 .forces_length = is_forced};
     // Conversations of one turn are prompts, and the system prompt is their shared prefix.
     if (most_turns == 1) {
-        w.source = std::make_shared<const synthetic_prompts>(
+        w.source = new_shared<const synthetic_prompts>(
             synthetic{.prompt_tokens = c.user_tokens,
                       .output_tokens = c.output_tokens,
                       .shared_prefix = c.system_tokens});
         return w;
     }
-    const auto made = std::make_shared<synthetic_conversations>(c);
+    const auto made = new_shared<synthetic_conversations>(c);
     made->most_turns = max_steps;
     made->max_own_turns = most_turns;
     w.source = made;
@@ -262,7 +262,7 @@ inline plan_part workload_of(const synthetic& w, const arrival_data& a,
                                      api.generates && !is_forced ? "at most " : "",
                                      api.generates ? length_text(w.output_tokens) + " tokens" : "",
                                      prefix}),
-            .source = std::make_shared<const synthetic_prompts>(w, before),
+            .source = new_shared<const synthetic_prompts>(w, before),
             .forces_length = is_forced};
 }
 

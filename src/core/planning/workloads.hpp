@@ -7,6 +7,7 @@
 #include "api/traffic.hpp"
 #include "api/workload.hpp"
 #include "core/base/extension.hpp"
+#include "core/base/shared.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/table.hpp"
 #include "core/files/traces.hpp"
@@ -20,7 +21,7 @@
 
 #include <algorithm>  // max
 #include <cstdint>  // uint64_t
-#include <memory>  // make_shared
+#include <memory>  // shared_ptr
 #include <numeric>  // gcd
 #include <stdexcept>  // invalid_argument
 #include <string>
@@ -84,7 +85,7 @@ auto refused_as(const std::string& what, F&& f) {
 
 inline std::shared_ptr<const workload_files> files_of_part(const workload_files& files,
                                                            std::size_t i) {
-    return std::make_shared<const workload_files>(
+    return new_shared<const workload_files>(
         i < files.of_parts.size() ? files.of_parts[i] : workload_files());
 }
 inline scenario scenario_of(const scenario& s, const part& of) {
@@ -213,7 +214,7 @@ inline maybe<planned_workloads> planned_otherwise(
             refuse({"one arm is streamed and the other is not, and what a whole answer takes is "
                     "not what its first token does; give both the same options.stream"});
         const auto own = is_other && !files->of_baseline.empty()
-                             ? std::make_shared<const workload_files>(files->of_baseline[0])
+                             ? new_shared<const workload_files>(files->of_baseline[0])
                              : files;
         other = completed(other, *own, api);
         if (asked.alone && s.beside.empty())

@@ -9,6 +9,7 @@
 #include "core/base/vector.hpp"
 #include "core/base/field_json.hpp"
 #include "core/base/json.hpp"
+#include "core/base/shared.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/repeat.hpp"
@@ -79,8 +80,8 @@ inline plan described_plan(const stored_gate& g, const expected_load& expected) 
     plan p;
     p.name = g.name;
     p.nonce = parsed_number<std::uint64_t>(l.nonce, 16).value_or(0);
-    p.sent = std::make_shared<const planned_traffic>(std::move(t));
-    p.judged = std::make_shared<const planned_judging>(std::move(j));
+    p.sent = new_shared<const planned_traffic>(std::move(t));
+    p.judged = new_shared<const planned_judging>(std::move(j));
     return p;
 }
 

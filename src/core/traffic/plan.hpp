@@ -10,6 +10,7 @@
 #include "api/units.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/random.hpp"
+#include "core/base/shared.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/request_body.hpp"
 #include "core/traffic/recorded.hpp"
@@ -21,7 +22,7 @@
 
 #include <algorithm>  // max, min, sort
 #include <cstdint>  // uint64_t
-#include <memory>  // shared_ptr, make_shared
+#include <memory>  // shared_ptr
 #include <string>
 #include <type_traits>  // conditional_t, is_const_v
 #include <utility>  // move
@@ -49,11 +50,11 @@ struct plan_part {
     std::size_t weight = 1;  // relative to those of all parts
     std::string workload_text{};
     std::string sent_as_given{};  // "prompts" or "images" that are the same in every repeat and run
-    traffic_source source = std::make_shared<const synthetic_prompts>();
+    traffic_source source = new_shared<const synthetic_prompts>();
     std::size_t stride = 1;  // positions that a conversation takes; its turns are the first
     time_distribution think{};  // before a later turn
     /// Read for this workload; copies of a plan share it.
-    std::shared_ptr<const workload_files> files = std::make_shared<const workload_files>();
+    std::shared_ptr<const workload_files> files = new_shared<const workload_files>();
     bool forces_length = false;
     request_spec common{};  // the same for all its requests
 };
@@ -104,7 +105,7 @@ struct planned_traffic : planned_workloads, planned_load {
 
 /// Returns the traffic of a plan that has none yet, made once.
 inline std::shared_ptr<const planned_traffic> no_traffic() {
-    static const auto none = std::make_shared<const planned_traffic>();
+    static const auto none = new_shared<const planned_traffic>();
     return none;
 }
 /// What is sent in a load: the traffic, which copies share, and this program's part of it.
@@ -122,7 +123,7 @@ template <class Plan, class F>
 Plan with_traffic(Plan p, F&& change) {
     planned_traffic t = *p.sent;
     change(t);
-    p.sent = std::make_shared<const planned_traffic>(std::move(t));
+    p.sent = new_shared<const planned_traffic>(std::move(t));
     return p;
 }
 

@@ -4,13 +4,14 @@
 #pragma once
 
 #include "core/base/json.hpp"
+#include "core/base/shared.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/series.hpp"
 
 #include <algorithm>  // min, sort
 #include <cmath>  // isfinite
 #include <cstddef>  // size_t
-#include <memory>  // shared_ptr, make_shared
+#include <memory>  // shared_ptr
 #include <optional>
 #include <string>
 #include <string_view>
@@ -70,7 +71,7 @@ inline std::optional<double> go_float(std::string_view s) {
 class metrics_page_reader {
 public:
     explicit metrics_page_reader(std::string_view body)
-        : body_(body), text_(std::make_shared<std::string>(body)) {}
+        : body_(body), text_(new_shared<std::string>(body)) {}
     parsed_page read() {
         std::size_t from = 0;
         while (from < body_.size() && problem_.empty()) {

@@ -10,6 +10,7 @@
 #include "core/base/vector.hpp"
 #include "core/base/bytes.hpp"
 #include "core/base/random.hpp"
+#include "core/base/shared.hpp"
 #include "core/base/text.hpp"
 #include "core/judging/judge.hpp"
 #include "core/judging/outcome.hpp"
@@ -45,7 +46,7 @@
 #include <algorithm>  // max
 #include <cstdint>  // uint64_t
 #include <functional>  // how measurements are read
-#include <memory>  // make_shared, shared_ptr, unique_ptr
+#include <memory>  // shared_ptr, unique_ptr
 #include <optional>
 #include <stdexcept>  // invalid_argument, runtime_error, exception
 #include <string>
@@ -327,7 +328,7 @@ private:
                                {use_, sharing_.part(), mode.all_repeats(asked_)},
                                api_of(scenario_.target));
         if (p.judged->has_stored_baseline && mode.kind != run_kind::write_baseline)
-            mode.stored = std::make_shared<const stored_gate>(
+            mode.stored = new_shared<const stored_gate>(
                 model_ ? model_->stored_baseline(scenario_, who_, asked_, use_)
                        : stored_gate_of(p));
         return p;

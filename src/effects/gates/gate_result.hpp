@@ -6,6 +6,7 @@
 #include "api/slo.hpp"
 #include "api/text.hpp"
 #include "core/base/extension.hpp"
+#include "core/base/shared.hpp"
 #include "core/base/text.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/calibration.hpp"
@@ -24,7 +25,6 @@
 
 #include <cstddef>  // size_t
 #include <functional>
-#include <memory>  // make_shared
 #include <mutex>  // call_once
 #include <string>
 #include <utility>  // move
@@ -136,7 +136,7 @@ inline std::function<const types::list<record>&()> listed_once(const measurement
         std::once_flag once{};
         types::list<record> all{};
     };
-    return [&seen, it = std::make_shared<listed>()]() -> const types::list<record>& {
+    return [&seen, it = new_shared<listed>()]() -> const types::list<record>& {
         std::call_once(it->once, [&] {
             for (const repeat_data& d : repeats_of(seen))
                 for (const record& r : d.records) it->all.push_back(r);
@@ -148,7 +148,7 @@ inline std::function<const types::list<record>&()> listed_once(const measurement
 /// Returns the result of a gate.
 inline result result_of(const gate_report& g, measured_gate&& m, std::size_t number,
                         const settings& asked) {
-    auto held = std::make_shared<result_data>();
+    auto held = new_shared<result_data>();
     held->number = number;
     held->outcome = g.outcome;
     held->refusal = g.refusal;

@@ -5,6 +5,7 @@
 #include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/secrets.hpp"
+#include "core/base/shared.hpp"
 #include "core/base/text.hpp"
 #include "core/measured/answers.hpp"
 #include "core/measured/repeat.hpp"
@@ -36,7 +37,6 @@
 #include <algorithm>  // max
 #include <cmath>  // isnan
 #include <cstddef>  // size_t
-#include <memory>  // make_shared
 #include <optional>
 #include <string>
 #include <utility>  // exchange, move
@@ -60,7 +60,7 @@ public:
             }));
         static_cast<load_conditions&>(all_.seen) = load_conditions_of(p_);
         all_.seen.pairs_are_fresh = servers_.pairs_are_fresh();
-        all_.seen.known = std::make_shared<known_results>();
+        all_.seen.known = new_shared<known_results>();
         all_.judged_by = parameters_asked(p_, mode);
         if (!mode.no_noise.empty()) all_.seen.notes.push_back(mode.no_noise);
     }

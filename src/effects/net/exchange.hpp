@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/base/vector.hpp"
+#include "core/base/shared.hpp"
 #include "core/wire/url.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
@@ -14,7 +15,7 @@
 #include <cerrno>  // EAGAIN, EINTR, errno, EWOULDBLOCK
 #include <cstring>  // memcmp
 #include <functional>  // how a name is resolved
-#include <memory>  // make_shared, make_unique, shared_ptr, unique_ptr
+#include <memory>  // make_unique, shared_ptr, unique_ptr
 #include <mutex>  // lock_guard
 #include <string>
 #include <string_view>
@@ -32,10 +33,10 @@ public:
     using resolver = std::function<vector<address>()>;
 
     explicit known_addresses(vector<address> all = {})
-        : known_(std::make_shared<known>()) { known_->all = std::move(all); }
+        : known_(new_shared<known>()) { known_->all = std::move(all); }
     /// Resolves at the first use, and again after an exception.
     explicit known_addresses(resolver ask)
-        : known_(std::make_shared<known>()) { known_->ask = std::move(ask); }
+        : known_(new_shared<known>()) { known_->ask = std::move(ask); }
 
     /// Throws the resolver's exceptions.
     vector<address> in_order() const {

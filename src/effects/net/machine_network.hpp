@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/vector.hpp"
+#include "core/base/shared.hpp"
 #include "core/measured/alertness.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
@@ -13,7 +14,7 @@
 #include <cstring>  // memcpy
 #include <ctime>  // timespec
 #include <functional>  // what is done in between
-#include <memory>  // make_shared, make_unique, shared_ptr, static_pointer_cast, unique_ptr
+#include <memory>  // make_unique, shared_ptr, static_pointer_cast, unique_ptr
 #include <stdexcept>  // runtime_error
 #include <utility>  // exchange, move
 
@@ -96,14 +97,14 @@ public:
         stamps_ = asks_.get() < 0 || asks_for_stamps(asks_.get());
     }
     socket watch(descriptor fd, int family, socket_user& user) override {
-        auto s = std::make_shared<epoll_socket>(std::move(fd), user);
+        auto s = new_shared<epoll_socket>(std::move(fd), user);
         s->is_stamped = stamps_ && family != AF_UNIX && asks_for_stamps(s->fd);
         if (s->is_stamped) s->read_ns = now_ns();
         return control(EPOLL_CTL_ADD, *s, EPOLLOUT) ? s : nullptr;
     }
     /// Takes over a socket that listens: it is readable each time that connections come.
     socket listen(descriptor fd, socket_user& user) {
-        auto s = std::make_shared<epoll_socket>(std::move(fd), user);
+        auto s = new_shared<epoll_socket>(std::move(fd), user);
         return control(EPOLL_CTL_ADD, *s, EPOLLIN | EPOLLET) ? s : nullptr;
     }
     long long read(const socket& s, char* into, std::size_t bytes) override {
@@ -321,7 +322,7 @@ private:
 
     static known_socket its(const socket& s) { return std::static_pointer_cast<asio_socket>(s); }
     known_socket taken(descriptor fd, int family, socket_user& user) {
-        auto s = std::make_shared<asio_socket>(context_, family, fd.get(), user);
+        auto s = new_shared<asio_socket>(context_, family, fd.get(), user);
         return take(*s, std::move(fd)) ? s : nullptr;
     }
     static bool take(asio_socket& s, descriptor fd) {

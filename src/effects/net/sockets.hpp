@@ -3,6 +3,7 @@
 
 #include "api/text.hpp"
 #include "core/base/vector.hpp"
+#include "core/base/shared.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/url.hpp"
 #include "effects/system/clock.hpp"
@@ -17,7 +18,6 @@
 #include <cstdint>  // uint16_t
 #include <cstring>  // memcpy
 #include <functional>  // what may block
-#include <memory>  // make_shared
 #include <optional>
 #include <stdexcept>  // runtime_error
 #include <string>
@@ -80,7 +80,7 @@ std::optional<Answer> answered_within(std::function<Answer()> ask, double within
         std::atomic<bool> is_done{false};
         Answer answer{};
     };
-    const auto one = std::make_shared<asked>();
+    const auto one = new_shared<asked>();
     const auto work = [one, ask = std::move(ask)] {
         one->answer = ask();
         one->is_done = true;

@@ -2,13 +2,14 @@
 #pragma once
 
 #include "core/base/vector.hpp"
+#include "core/base/shared.hpp"
 #include "core/base/text.hpp"
 #include "effects/system/clock.hpp"
 
 #include <condition_variable>
 #include <exception>  // exception
 #include <functional>  // what is done, and when
-#include <memory>  // make_shared, shared_ptr, weak_ptr
+#include <memory>  // shared_ptr, weak_ptr
 #include <mutex>  // lock_guard, unique_lock
 #include <stdexcept>  // runtime_error
 #include <system_error>
@@ -52,7 +53,7 @@ public:
     /// `next_ns`: called for each time. `failed`: gets the error that ended it.
     void begin(std::function<long long()> next_ns, std::function<void()> act,
                std::function<void(const char*)> failed) {
-        what_ = std::make_shared<const steps>(
+        what_ = new_shared<const steps>(
             steps{std::move(next_ns), std::move(act), std::move(failed)});
         if (current_environment) happen(what_);
         else thread_ = contained_thread([this, what = what_] { keep_on(*what); }, what_->failed);

@@ -8,6 +8,7 @@
 #include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/bytes.hpp"
+#include "core/base/shared.hpp"
 #include "core/base/text.hpp"
 #include "core/files/byte_stream.hpp"
 #include "core/files/datasets.hpp"
@@ -22,7 +23,6 @@
 #include <algorithm>  // clamp, sort
 #include <cstdint>  // uint64_t
 #include <filesystem>
-#include <memory>  // make_shared
 #include <sstream>  // istringstream
 #include <string>
 #include <string_view>
@@ -55,7 +55,7 @@ inline vector<double> read_numbers(const std::string& path, const char* field) {
 
 /// The file's bytes, read on demand.
 inline byte_stream bytes_of(const std::string& path, const char* field) {
-    auto in = std::make_shared<input_file>(path);
+    auto in = new_shared<input_file>(path);
     if (!in->problem().empty())
         refuse({printed("%s is \"%s\": the file cannot be read: ", field, path.c_str()),
                 in->problem()});

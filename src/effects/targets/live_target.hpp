@@ -7,6 +7,7 @@
 #include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/secrets.hpp"
+#include "core/base/shared.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/url.hpp"
 #include "core/dialects/request_body.hpp"
@@ -28,7 +29,7 @@
 #include "effects/targets/server_variables.hpp"
 
 #include <algorithm>  // find, max, min
-#include <memory>  // make_unique, make_shared, unique_ptr
+#include <memory>  // make_unique, unique_ptr
 #include <optional>
 #include <stdexcept>  // runtime_error
 #include <string>
@@ -131,7 +132,7 @@ public:
         if (ready.front() == '/')
             return await_at(load_, ready, load_.fields, within_s, until_ns, is_200);
         const http_url url = parsed_url(ready, "LLMBENCH_READY_PATH");
-        await_at(server_at(url, url.tls ? std::make_shared<tls_client>(at_.tls, url) : nullptr),
+        await_at(server_at(url, url.tls ? new_shared<tls_client>(at_.tls, url) : nullptr),
                  url.path + url.query, login_line(url), within_s, until_ns, is_200);
     }
     /// `at_most_s`: limit on the server's time to get ready.
@@ -378,7 +379,7 @@ private:
         static_cast<http_server&>(load_) = server_at(url);
         facts_.tls = tls_trust::no_tls;
         if (url.tls) {
-            load_.tls = std::make_shared<tls_client>(at_.tls, url);
+            load_.tls = new_shared<tls_client>(at_.tls, url);
             facts_.tls = at_.tls.verify ? tls_trust::verified : tls_trust::not_verified;
         }
         proxy_ = ignored_proxy(load_.url, environment);

@@ -6,6 +6,7 @@
 #include "api/target.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/secrets.hpp"
+#include "core/base/shared.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/wire/metrics_page.hpp"
@@ -27,7 +28,6 @@
 
 #include <algorithm>  // max
 #include <cmath>  // isnan
-#include <memory>  // make_shared
 #include <string>
 #include <utility>  // move
 
@@ -82,7 +82,7 @@ inline page_address page_at(const std::string& named, const load_target& server,
     p.fields = "Accept: text/plain;version=0.0.4\r\n";
     p.fields += is_same ? server.fields : "User-Agent: llmbench\r\n" + login_line(at);
     p.at = is_same  ? static_cast<const http_server&>(server)
-           : at.tls ? server_at(at, std::make_shared<tls_client>(tls, at))
+           : at.tls ? server_at(at, new_shared<tls_client>(tls, at))
                     : server_at(at);
     p.secrets = server.secrets;
     add_query_secrets(p.secrets, named);

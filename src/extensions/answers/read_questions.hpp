@@ -5,6 +5,7 @@
 #include "api/text.hpp"
 #include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
+#include "core/base/shared.hpp"
 #include "core/base/text.hpp"
 #include "core/files/byte_stream.hpp"
 #include "core/traffic/recorded.hpp"
@@ -19,7 +20,6 @@
 #include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
 #include <functional>
-#include <memory>  // make_shared
 #include <string>
 
 namespace llmbench {
@@ -32,7 +32,7 @@ inline void read_questions_of_files(const box& said, const scenario& s, std::uin
     check_questions(q, s.options);
     byte_stream in = bytes_of(str(q.path), "workload.path");
     into.dialogues = read_questions(in, q, seed);
-    into.of_extension = std::make_shared<const asked_questions>(q, into.dialogues);
+    into.of_extension = new_shared<const asked_questions>(q, into.dialogues);
 }
 inline void show_answers(const measurements& e, answers_shown show, gate_report& g) {
     g.answers = shown_answers_of(g.what, e.candidate, g.verdicts, show);

@@ -8,6 +8,7 @@
 #include "api/traffic.hpp"
 #include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
+#include "core/base/shared.hpp"
 #include "core/base/text.hpp"
 #include "core/bodies/result_data.hpp"
 #include "core/planning/load_search.hpp"
@@ -371,7 +372,7 @@ result settings_as_pairs(const box& data, const text& of, const text& to) {
     if (!h) return {};
     const auto [a, b] = two_settings(*h, of, to);
     const result_data& other = *h->settings[b];
-    auto g = std::make_shared<result_data>(*h->settings[a]);
+    auto g = new_shared<result_data>(*h->settings[a]);
     g->seen = as_pairs(g->seen, other.seen);
     g->what = with_judging(g->what, [](planned_judging& j) { j.has_baseline = true; });
     if (g->refusal.empty() && !other.refusal.empty()) {

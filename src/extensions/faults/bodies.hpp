@@ -5,6 +5,7 @@
 #include "api/slo.hpp"
 #include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
+#include "core/base/shared.hpp"
 #include "core/base/text.hpp"
 #include "core/measured/answers.hpp"
 #include "core/measured/recovery.hpp"
@@ -26,7 +27,7 @@
 #include "extensions/faults/task_under_load.hpp"
 
 #include <cstddef>  // size_t
-#include <memory>  // make_shared, make_unique
+#include <memory>  // make_unique
 #include <stdexcept>  // runtime_error
 #include <string>
 #include <utility>  // move
@@ -82,7 +83,7 @@ inline std::unique_ptr<task_at_work> begun_task(const plan& p, std::size_t numbe
 }
 inline std::shared_ptr<taken_profile> profile_of(const slot_host& of, slot again,
                                                  vector<std::string>& notes) {
-    return std::make_shared<taken_profile>(profile_of_failure(of, std::move(again), notes));
+    return new_shared<taken_profile>(profile_of_failure(of, std::move(again), notes));
 }
 inline void end_profiles_of(const live_target& server, int gate, vector<std::string>& notes) {
     for (const std::string& note : end_profiles(server, gate)) notes.push_back(note);

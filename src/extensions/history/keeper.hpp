@@ -5,6 +5,7 @@
 #include "api/target.hpp"
 #include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
+#include "core/base/shared.hpp"
 #include "core/base/text.hpp"
 #include "core/bodies/result_data.hpp"
 #include "core/judging/decision.hpp"
@@ -187,19 +188,19 @@ inline void add_history(const run_mode& mode, const live_target& candidate, meas
     const plan& p = to.what;
     const bool judges = p.judged->past.what.get<history_baseline>();
     if (!judges && !mode.appends()) return;
-    const auto on = std::make_shared<gate_on_machine>();
+    const auto on = new_shared<gate_on_machine>();
     const history_settings asked = history_settings_of(environment);
     if (!mode.model) on->print = fingerprint_of(candidate, asked.machine);
     if (judges)
         to.judged_by.past =
-            std::make_shared<history_judge>(parameters_for(p, to.target, on->print, mode, asked));
+            new_shared<history_judge>(parameters_for(p, to.target, on->print, mode, asked));
     to.past = on;
 }
 
 inline void read_history_settings(const variable_lookup& look_up, settings& into) {
     into.keeps = history_settings_of(look_up).appends();
 }
-inline std::shared_ptr<past_judge> new_history_judge() { return std::make_shared<history_judge>(); }
+inline std::shared_ptr<past_judge> new_history_judge() { return new_shared<history_judge>(); }
 
 struct runs_to_add {
     std::mutex mutex{};

@@ -5,6 +5,7 @@
 #include "api/text.hpp"
 #include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
+#include "core/base/shared.hpp"
 #include "core/base/text.hpp"
 #include "core/files/byte_stream.hpp"
 #include "core/traffic/recorded.hpp"
@@ -18,7 +19,6 @@
 #include <algorithm>  // sort
 #include <cstdint>  // uint64_t
 #include <filesystem>
-#include <memory>  // make_shared
 #include <string>
 #include <system_error>  // error_code
 
@@ -53,7 +53,7 @@ inline void read_sessions_of_files(const box& said, const scenario&, std::uint64
                                    workload_files& into) {
     const sessions& w = *said.get<sessions>();
     check_sessions(w);
-    into.of_extension = std::make_shared<const read_sessions>(w, corpus_of(w));
+    into.of_extension = new_shared<const read_sessions>(w, corpus_of(w));
 }
 inline constinit const extension sessions_played{
     .name = "sessions", .read = read_sessions_of_files, .plays_sessions = true};

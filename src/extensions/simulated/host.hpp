@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/base/vector.hpp"
+#include "core/base/shared.hpp"
 #include "effects/net/machine_network.hpp"
 #include "effects/net/sockets.hpp"
 #include "effects/system/clock.hpp"
@@ -18,7 +19,7 @@
 #include <cstddef>  // size_t
 #include <functional>  // what is to be done at a time
 #include <map>  // multimap
-#include <memory>  // make_shared, shared_ptr, static_pointer_cast
+#include <memory>  // shared_ptr, static_pointer_cast
 #include <stdexcept>  // runtime_error
 #include <string>
 #include <string_view>
@@ -93,7 +94,7 @@ public:
 
 protected:
     virtual std::shared_ptr<socket_session> new_session() {
-        return std::make_shared<socket_session>(*this, service_->handler());
+        return new_shared<socket_session>(*this, service_->handler());
     }
     service_carrier carrier() {
         return {[this](long long ns, std::function<void()> f) { due_.emplace(ns, std::move(f)); },

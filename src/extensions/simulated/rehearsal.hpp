@@ -6,6 +6,7 @@
 #include "api/slo.hpp"
 #include "api/target.hpp"
 #include "core/base/extension.hpp"
+#include "core/base/shared.hpp"
 #include "core/base/text.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/metric/table.hpp"
@@ -26,7 +27,7 @@
 
 #include <cstddef>  // size_t
 #include <map>
-#include <memory>  // make_shared, shared_ptr
+#include <memory>  // shared_ptr
 #include <optional>
 #include <stdexcept>  // invalid_argument
 #include <string>
@@ -94,7 +95,7 @@ public:
         p = with_judging(std::move(p),
                          [](planned_judging& j) { j.has_stored_baseline = false; });
         run_mode mode = mode_of(s.baseline, p.name, asked);
-        mode.model = std::make_shared<simulated_rehearsal>(std::move(on));
+        mode.model = new_shared<simulated_rehearsal>(std::move(on));
         mode.kind = run_kind::calibrate;
         gate_servers servers(s, mode.model.get());
         gate_run run(std::move(p), servers, mode, progress_mode::off);
@@ -152,7 +153,7 @@ inline rehearsal_model model_for(const settings& asked, const std::string& gate,
 inline std::shared_ptr<const rehearsal> rehearsal_on_engine(const settings& asked,
                                                             const std::string& gate,
                                                             const scenario& s) {
-    auto made = std::make_shared<simulated_rehearsal>(model_for(asked, gate, s));
+    auto made = new_shared<simulated_rehearsal>(model_for(asked, gate, s));
     check_rehearsal(s);
     return made;
 }

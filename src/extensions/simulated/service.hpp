@@ -5,6 +5,7 @@
 #include "core/base/vector.hpp"
 #include "core/base/json.hpp"
 #include "core/base/random.hpp"
+#include "core/base/shared.hpp"
 #include "core/wire/http.hpp"
 #include "effects/system/clock.hpp"
 #include "extensions/simulated/api.hpp"
@@ -21,7 +22,7 @@
 #include <ctime>  // gmtime_r
 #include <functional>  // what stands behind connections, what is to be done at a time
 #include <map>
-#include <memory>  // enable_shared_from_this, make_shared, shared_ptr, weak_ptr
+#include <memory>  // enable_shared_from_this, shared_ptr, weak_ptr
 #include <set>  // adapters by name
 #include <string>
 #include <string_view>
@@ -361,7 +362,7 @@ private:
         const long long restart = settings_.faults.restart_after;
         if (restart > 0 && generations_ == restart + 1)
             tallies_ = tallies(unix_s(), model_.totals());
-        auto g = std::make_shared<generation>();
+        auto g = new_shared<generation>();
         g->entry.request_id = s.request().header("x-request-id");
         g->entry.received_ns = s.arrived_ns();
         g->to = s.shared_from_this();

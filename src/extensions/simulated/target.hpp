@@ -3,6 +3,7 @@
 
 #include "api/target.hpp"
 #include "core/base/extension.hpp"
+#include "core/base/shared.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/targets/extension_server.hpp"
 #include "extensions/simulated/api.hpp"
@@ -12,7 +13,7 @@
 #include "extensions/simulated/virtual_environment.hpp"
 
 #include <functional>  // what is to be done at a time
-#include <memory>  // make_shared, shared_ptr, unique_ptr, weak_ptr, ...
+#include <memory>  // shared_ptr, unique_ptr, weak_ptr, ...
 #include <string>
 #include <string_view>
 #include <utility>  // move
@@ -63,7 +64,7 @@ public:
     void restart(double away_s) override {
         if (is_away_) return;
         service_->go_away();
-        alive_ = std::make_shared<int>();
+        alive_ = new_shared<int>();
         environment_.at(environment_.now_ns() + ns_of(away_s),
                         [this] { service_ = new_service(); });
     }
@@ -71,7 +72,7 @@ public:
 protected:
     virtual std::shared_ptr<virtual_session> session_on(const shared_link& l,
                                                         const request_handler& handler) {
-        return std::make_shared<virtual_session>(environment_, l, handler);
+        return new_shared<virtual_session>(environment_, l, handler);
     }
 
 private:
@@ -91,7 +92,7 @@ private:
     virtual_environment& environment_;
     const engine engine_;
     service_observer* const told_;
-    std::shared_ptr<int> alive_ = std::make_shared<int>();
+    std::shared_ptr<int> alive_ = new_shared<int>();
     bool is_away_ = false;
     std::unique_ptr<simulated_service> service_;
     const std::string url_;

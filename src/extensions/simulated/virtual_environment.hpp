@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/base/vector.hpp"
+#include "core/base/shared.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/url.hpp"
 #include "effects/net/machine_network.hpp"
@@ -18,7 +19,7 @@
 #include <cstring>  // memcpy
 #include <functional>  // what happens, what is done in between
 #include <map>  // multimap
-#include <memory>  // shared_ptr, unique_ptr, make_shared, make_unique
+#include <memory>  // shared_ptr, unique_ptr, make_unique
 #include <stdexcept>  // logic_error, runtime_error
 #include <string>
 #include <string_view>
@@ -264,8 +265,8 @@ public:
             errno = error;
             return nullptr;
         }
-        const auto link = std::make_shared<virtual_link>();
-        const auto s = std::make_shared<virtual_socket>(user, link);
+        const auto link = new_shared<virtual_link>();
+        const auto s = new_shared<virtual_socket>(user, link);
         link->on_change = [this, weak = std::weak_ptr(s)] {
             if (const auto known = weak.lock()) note(known);
         };

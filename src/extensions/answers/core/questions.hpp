@@ -7,6 +7,7 @@
 #include "core/base/vector.hpp"
 #include "core/measured/answers.hpp"
 #include "core/base/json.hpp"
+#include "core/base/shared.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/table.hpp"
 #include "core/files/byte_stream.hpp"
@@ -23,7 +24,7 @@
 #include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
 #include <map>
-#include <memory>  // shared_ptr, make_shared
+#include <memory>  // shared_ptr
 #include <optional>
 #include <set>
 #include <string>
@@ -229,7 +230,7 @@ inline const char* format_name(question_format f) { return name_at({"gsm8k", "qa
 class question_reader {
 public:
     question_reader(const byte_stream& in, const questions& q) : in_(in), asked_(q) {
-        if (q.grade.is_own()) own_ = std::make_shared<const answer_grader>(q.grade);
+        if (q.grade.is_own()) own_ = new_shared<const answer_grader>(q.grade);
     }
 
     dialogue read(const picojson::value& v, long long line) const {
@@ -243,7 +244,7 @@ public:
         for (std::size_t i = 0; i < choices.size(); ++i)
             d.turns[0].prompt += std::string("\n") + letter(i) + ". " + choices[i];
         d.turns[0].prompt = str(asked_.before) + d.turns[0].prompt + str(asked_.after);
-        d.wanted = std::make_shared<const keyed_answer>(key_of(v, choices, line));
+        d.wanted = new_shared<const keyed_answer>(key_of(v, choices, line));
         return d;
     }
 
@@ -408,7 +409,7 @@ public:
         return {.workload_text = printed("%zu questions of ", n_) + file_name(str(q_.path)) + " (" +
                                  format_name(q_.format) + ", graded by " + graders_ + ")",
                 .sent_as_given = "prompts",
-                .source = std::make_shared<const recorded_dialogues>()};
+                .source = new_shared<const recorded_dialogues>()};
     }
 
 private:

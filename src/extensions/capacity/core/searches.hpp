@@ -4,6 +4,7 @@
 #include "api/scenario.hpp"
 #include "api/slo.hpp"
 #include "core/base/extension.hpp"
+#include "core/base/shared.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/judge.hpp"
 #include "core/judging/measurements.hpp"
@@ -17,7 +18,7 @@
 #include "extensions/capacity/core/search_page.hpp"
 #include "extensions/capacity/core/searched.hpp"
 
-#include <memory>  // make_shared
+#include <memory>  // shared_ptr
 #include <string>
 
 namespace llmbench {
@@ -31,7 +32,7 @@ inline measured_load searched_load_of(const scenario& s, const arrival_data& a, 
 }
 inline void add_load_curve(const plan& p, const measurements& e, const judging_parameters& t,
                            std::shared_ptr<search_figures>& into) {
-    into = std::make_shared<load_curve>(load_curve_of(p, e, t));
+    into = new_shared<load_curve>(load_curve_of(p, e, t));
 }
 inline constinit const extension loads_searched{.name = "capacity",
                                                 .add_to_plan = plan_probes,

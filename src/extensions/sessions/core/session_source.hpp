@@ -9,6 +9,7 @@
 #include "core/base/bytes.hpp"
 #include "core/base/json.hpp"
 #include "core/base/random.hpp"
+#include "core/base/shared.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/request_body.hpp"
 #include "core/files/dialogues.hpp"
@@ -25,7 +26,7 @@
 #include <cmath>  // llround
 #include <cstddef>  // size_t
 #include <cstdint>  // uint32_t, uint64_t
-#include <memory>  // shared_ptr, make_shared
+#include <memory>  // shared_ptr
 #include <string>
 #include <utility>  // move, swap
 
@@ -182,7 +183,7 @@ struct recorded_sessions final : prompt_source {
             if (!is_out) fits.push_back(i);
         }
         const auto all = static_cast<long long>(order->size());
-        const auto shorter = std::make_shared<recorded_sessions>(*this);
+        const auto shorter = new_shared<recorded_sessions>(*this);
         shorter->left_out = all - static_cast<long long>(fits.size());
         if (shorter->left_out == 0) return nullptr;
         const int largest = *std::max_element(room.begin(), room.end());
@@ -193,8 +194,8 @@ struct recorded_sessions final : prompt_source {
                             "(its max_model_len is %d tokens, prompt and answer), and over half of "
                             "them are too many to leave out", shorter->left_out,
                             all + corpus->left_out, largest)});
-        shorter->order = std::make_shared<const vector<std::uint32_t>>(std::move(fits));
-        return std::make_shared<const shorter_source>(
+        shorter->order = new_shared<const vector<std::uint32_t>>(std::move(fits));
+        return new_shared<const shorter_source>(
             shorter_source{shorter, shorter->text(is_forced), shorter->left_out});
     }
 };
@@ -243,7 +244,7 @@ class read_sessions final : public read_workload {
 public:
     read_sessions(sessions said, session_corpus corpus)
         : w_(std::move(said)),
-          corpus_(std::make_shared<const session_corpus>(std::move(corpus))) {}
+          corpus_(new_shared<const session_corpus>(std::move(corpus))) {}
     maybe<recorded_trace> starts(const arrival_data& a) const override {
         if (!(a.file == w_.path))
             refuse({"workload is sessions of ", str(w_.path), " and arrivals is a replay of ",
@@ -263,10 +264,10 @@ public:
                                                ? order_of_starts(*corpus_)
                                                : order_of_seed(corpus_->sessions.size(), seed);
         if (most > 0 && most < order.size()) order.resize(most);
-        const auto source = std::make_shared<recorded_sessions>();
+        const auto source = new_shared<recorded_sessions>();
         source->corpus = corpus_;
         source->max_wait_s = w_.max_wait.seconds();
-        source->order = std::make_shared<const vector<std::uint32_t>>(std::move(order));
+        source->order = new_shared<const vector<std::uint32_t>>(std::move(order));
         source->models.resize(corpus_->models.size());
         source->name = file_name(str(w_.path));
         for (const model_name& m : w_.models) {
