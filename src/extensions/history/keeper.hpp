@@ -177,7 +177,7 @@ inline history_parameters parameters_for(const plan& p, const target_facts& targ
     join_older_series(store.lines, store.all_series);
     return history_parameters_of(store.lines, mine, store.all_series, j.slos,
                                  {folder, own.run_to_run.value, mode.appends(), oldest,
-                                  print.cards});
+                                  print.cards, print.machine});
 }
 
 /// The server and machine of one gate.

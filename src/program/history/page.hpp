@@ -51,6 +51,7 @@ struct drawn_level {
     double value = 0;
     double change = 0;  // from the previous level, as a fraction; 0 for the first
     bool is_accepted = true;
+    std::string machine{};  // why it is the change of a machine, "" if it is not
 };
 struct drawn_levels {
     vector<drawn_level> all{};
@@ -94,6 +95,7 @@ inline drawn_levels levels_drawn(const history_series& s) {
         const double level = mean_of(own);
         const double change = std::isnan(before) ? 0 : s.share_of(sign * (level - before));
         d.all.push_back({s.runs[r.runs[g.first].run].at, value_at(level), change, g.is_accepted});
+        if (g.first > 0) d.all.back().machine = machine_of_step(r.machines, *(&g - 1), g);
         before = level;
         const double center = median_of(own);
         for (const double x : own) rest.push_back(x - center);
@@ -142,8 +144,10 @@ struct open_step {
     std::string words{};  // "mean(tpot) +12.1 % from 2026-06-24 on"
     const series_run *good = nullptr, *bad = nullptr;
     bool is_of_objective = false;
+    std::string machine{};  // why it is a machine's
     /// Why git cannot bisect it, "" if it can.
     std::string fault() const {
+        if (!machine.empty()) return words + ": " + machine + ": measure on another machine";
         for (const series_run* n : {good, bad})
             if (n->commit.empty()) return words + ": the run of " + n->at + " does not tell its commit";
         return good->commit == bad->commit
@@ -176,6 +180,7 @@ inline vector<open_step> open_steps(const drawn_gate& g) {
             s.bad = &n;
         }
         if (!s.good) continue;
+        s.machine = step->machine;
         s.is_of_objective = is_judged(g, g.series[i].statistic);
         s.words = g.series[i].statistic + printed(" %+.1f %% from ", 100 * step->change) +
                   s.bad->at.substr(0, 10) + " on";

@@ -30,6 +30,15 @@ history_series runs_on(const vector<std::string>& machines, std::size_t count,
     return s;
 }
 
+/// The verdict on three repeats, `slower` than 0.01 s, on a machine.
+history_analysis judged_on(const history_series& s, const std::string& machine, double slower) {
+    const learned_history h = history_read_as(s, run_on::branch, 0, machine).learned;
+    const double today = std::log(0.01) + slower;
+    return judged_against(h, {today - 0.003, today, today + 0.003}, std::log(1.05),
+                          run_on::branch);
+}
+double third_is_slow(std::size_t i) { return i % 3 == 0 ? std::log(1.2) : 0; }
+
 }  // namespace
 
 TEST_CASE("levels and machines are told apart") {
@@ -80,4 +89,68 @@ TEST_CASE("machines of a run each are not told from the runs") {
     });
     for (const machine_effect& m : history_read_as(s, run_on::main).machines.all)
         CHECK(m.effect == 0);
+}
+TEST_CASE("a run is judged with the effect of its machine") {
+    const history_series s = runs_on({"a", "b", "c"}, 30, third_is_slow);
+    CHECK(judged_on(s, "a", std::log(1.2)).outcome == verdict::pass);
+    CHECK(judged_on(s, "b", 0).outcome == verdict::pass);
+    CHECK(judged_on(s, "b", std::log(1.2)).outcome == verdict::fail);
+    CHECK(judged_on(s, "a", 2 * std::log(1.2)).outcome == verdict::fail);
+    // What machines differ by is in the interval of a new one, and of one that nobody named in none.
+    CHECK(judged_on(s, "d", std::log(1.2)).outcome == verdict::inconclusive);
+    const learned_history h = history_read_as(s, run_on::branch, 0, "d").learned;
+    CHECK(h.machine.df == 2);
+    CHECK(h.machine.variance > 0.005);
+    CHECK(history_read_as(s, run_on::branch, 0, "").learned.machine.variance == 0);
+}
+TEST_CASE("machines that nothing compares decide nothing") {
+    const history_series s = runs_on({"a"}, 20, [](std::size_t) { return 0; });
+    for (const double slower : {0.0, 0.3}) {
+        const history_analysis l = judged_on(s, "b", slower);
+        CHECK(l.outcome == verdict::inconclusive);
+        CHECK(l.withheld == history_hold::other_machine);
+    }
+    CHECK(judged_on(s, "a", 0.3).outcome == verdict::fail);
+    CHECK(judged_on(s, "", 0.3).outcome == verdict::fail);
+    // Runs of one machine each: what they differ by has the machines in it.
+    const history_series pods = runs_on({"a", "b", "c", "d", "e", "f", "g", "h"}, 8,
+                                        [](std::size_t) { return 0; });
+    CHECK(judged_on(pods, "z", 0).outcome == verdict::pass);
+    CHECK(judged_on(pods, "z", 0.3).outcome == verdict::fail);
+}
+TEST_CASE("the chance that slow runs are all on one machine is Fisher's") {
+    CHECK(chance_of_slow(31, 5, 4, 4) == doctest::Approx(5.0 / 31465));
+    CHECK(chance_of_slow(8, 4, 4, 3) == doctest::Approx(17.0 / 70));  // the tea of the lady
+    CHECK(chance_of_slow(10, 10, 3, 3) == doctest::Approx(1));
+    CHECK(chance_of_slow(10, 2, 3, 0) == doctest::Approx(1));
+}
+TEST_CASE("a red that slow runs of the machine explain is none") {
+    // The newest three of eight runs on a are slow.
+    const vector<std::string> names = {"a", "b", "c", "d", "e"};
+    const history_series s = runs_on(names, 40, [](std::size_t i) {
+        return i == 25 || i == 30 || i == 35 ? std::log(1.2) : 0;
+    });
+    const history_read r = history_read_as(s, run_on::branch, 0, "a");
+    CHECK(r.learned.slow.on_it == 3);
+    CHECK(r.learned.slow.slow == 3);
+    CHECK(r.learned.slow.machines == 5);
+    CHECK(r.learned.slow.explain());
+    const history_analysis l = judged_on(s, "a", std::log(1.2));
+    CHECK(l.outcome == verdict::inconclusive);
+    CHECK(l.withheld == history_hold::machine);
+    CHECK(judged_on(s, "a", std::log(1.5)).outcome == verdict::fail);
+    CHECK(!history_read_as(s, run_on::branch, 0, "b").learned.slow.explain());
+}
+TEST_CASE("a step that came with a machine is the machine's") {
+    series_machines of;
+    of.all = {{.name = "a"}, {.name = "b"}};
+    of.of_run = {0, 0, 0, 0, 1, 1, 1};
+    CHECK(machine_of_step(of, {0, 4}, {4, 7}) == "the runs since then were on b, and none before");
+    of.of_run = {0, 0, 0, 0, 1, 0, 1};
+    CHECK(machine_of_step(of, {0, 4}, {4, 7}) == "");
+    of.of_run = {0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 1, 1, 1};
+    CHECK(machine_of_step(of, {0, 9}, {9, 13}) ==
+          "all 4 slow runs of 13 were on b (chance: 0.007)");
+    of.of_run = {2, 2, 2, 2, 1, 1, 1};
+    CHECK(machine_of_step(of, {0, 4}, {4, 7}) == "");
 }

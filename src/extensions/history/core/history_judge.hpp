@@ -57,6 +57,15 @@ inline cause cause_of(const history_analysis& l, const objective_history& o) {
     const learned_history& h = o.learned;
     switch (l.withheld) {
     case history_hold::none: break;
+    case history_hold::other_machine:
+        return with_text(because::other_machine,
+                         h.machine.only + ", none on " + h.machine.name);
+    case history_hold::machine:
+        return cause_with<because::machine_explains>(
+            {{"on_it", h.slow.on_it}, {"slow", h.slow.slow}, {"runs", h.slow.runs},
+             {"chance", h.slow.chance},
+             {"others", h.slow.on_it == h.slow.slow ? h.slow.machines - 1 : 0}},
+            whose::nobody, h.machine.name);
     case history_hold::main_moved: {
         const main_moved& m = h.moved[l.by];
         const double share = std::fabs(o.scale > 0 ? m.by : std::expm1(m.by));
@@ -202,7 +211,7 @@ inline void estimate_by_history(const learned_history& h, decision& d) {
         return;
     }
     d.detectable = fraction_of_limit(d.objective, std::log1p(l.detectable));
-    const double se = l.sd * std::sqrt(1 + 1 / h.level.runs);
+    const double se = sd_of_a_run(h);
     const history_bounds bounds = history_bounds_of(d.rule);
     const double t = student_t_quantile(normal_cdf(bounds.pass), l.df);
     if (l.mean < 0 && -l.mean < (t + four_in_five) * se && d.why.empty())
@@ -242,6 +251,10 @@ inline std::string history_words(const history_parameters& h, const objective_hi
     if (!(o.scale > 0))
         words += printed(", 10 %% beyond the limit is found in %d",
                          of_hundred(chance_to_find(l, std::log(1.10), bounds)));
+    if (l.machine.effect != 0)
+        words += "; runs on " + l.machine.name +
+                 printed(" are %.2g %% %s", 100 * std::fabs(std::expm1(l.machine.effect)),
+                         l.machine.effect > 0 ? "slower" : "faster");
     if (o.drift != 0)
         words += printed("; main has drifted by %+.1f %% [%+.1f %%, %+.1f %%] since %s, in %zu "
                          "steps", o.drift * 100, o.drift_low * 100, o.drift_high * 100,

@@ -7,6 +7,7 @@
 #include "core/base/text.hpp"
 #include "core/judging/rule.hpp"
 #include "extensions/history/core/levels.hpp"
+#include "extensions/history/core/machines.hpp"
 
 #include <algorithm>  // clamp, max, min
 #include <cmath>  // fabs, pow, sqrt, round
@@ -149,6 +150,8 @@ struct learned_history {
     runs_spread spread{};
     level_of_runs level{};
     vector<main_moved> moved{};
+    machine_of_run machine{};  // its effect is in the levels
+    slow_runs slow{};          // on that machine
     double given_sd = 0;      // the user's spread between runs while it counts, else 0
     bool is_enough() const {
         return level.runs > 0 && repeats.df > 0 && spread.df > 0 && spread.sd > 0 &&
@@ -294,7 +297,7 @@ inline history_analyses analyses_for(const learned_history& h) {
     return {2, n, n + 2};
 }
 
-enum class history_hold : unsigned char { none, main_moved, trouble, given };
+enum class history_hold : unsigned char { none, other_machine, main_moved, machine, trouble, given };
 
 /// An analysis of a run: distances from the limit are logarithms, negative if it is met.
 struct history_analysis {
@@ -340,7 +343,9 @@ inline history_reach reach_of(const learned_history& h, double own_variance, std
     const auto half = [&](double z) {
         const double p = normal_cdf(z);
         const double t = student_t_quantile(p, h.spread.df);
-        const double between = t * t * h.spread.sd * h.spread.sd * (1 + 1 / runs);
+        const double machine = h.machine.variance > 0 ? student_t_quantile(p, h.machine.df) : 0;
+        const double between = t * t * h.spread.sd * h.spread.sd * (1 + 1 / runs) +
+                               machine * machine * h.machine.variance;
         const double own = excess > 0 ? student_t_quantile(p, df) : 0;
         const double within = std::max(own * own * excess, z * z * today.counts / repeats);
         return std::sqrt(between + within) + today.client;
@@ -382,6 +387,8 @@ inline history_analysis analysis_against(const learned_history& h, const vector<
         l.withheld = why;
         l.outcome = verdict::inconclusive;
     };
+    if (!h.machine.only.empty() && l.outcome != verdict::inconclusive)
+        hold(history_hold::other_machine);
     for (std::size_t i = 0; i < h.moved.size() && l.outcome != verdict::inconclusive; ++i) {
         const main_moved& m = h.moved[i];
         if (l.outcome != (m.by > 0 ? verdict::fail : verdict::pass)) continue;
@@ -390,7 +397,9 @@ inline history_analysis analysis_against(const learned_history& h, const vector<
         hold(history_hold::main_moved);
     }
     if (l.outcome != verdict::fail) return l;
-    if (h.spread.farthest > 0 && l.distance < h.spread.farthest + h.spread.sd)
+    if (h.slow.explain() && mean - h.level.mean < h.slow.farthest + h.spread.sd)
+        hold(history_hold::machine);
+    else if (h.spread.farthest > 0 && l.distance < h.spread.farthest + h.spread.sd)
         hold(history_hold::trouble);
     else if (l.distance < 2 * h.given_sd)
         hold(history_hold::given);
@@ -429,17 +438,21 @@ inline history_analysis judged_against(const learned_history& h, const vector<do
     return l;
 }
 
+/// What a run differs by from the level that is known, without its repeats.
+inline double sd_of_a_run(const learned_history& h) {
+    return std::sqrt(h.spread.sd * h.spread.sd * (1 + 1 / h.level.runs) + h.machine.variance);
+}
 /// The share of runs of unchanged code that pass a limit with this logarithm, and of runs that far
 /// beyond it that fail, at their last analysis; 0 to 1.
 inline double chance_to_pass(const learned_history& h, double line,
                              const history_bounds& bounds = {}) {
-    const double sd = h.spread.sd * std::sqrt(1 + 1 / h.level.runs);
+    const double sd = sd_of_a_run(h);
     const double t = student_t_quantile(normal_cdf(bounds.pass), h.spread.df);
     return student_t_cdf(line / sd - t, h.spread.df);
 }
 inline double chance_to_find(const learned_history& h, double beyond,
                              const history_bounds& bounds = {}) {
-    const double sd = h.spread.sd * std::sqrt(1 + 1 / h.level.runs);
+    const double sd = sd_of_a_run(h);
     const double t = student_t_quantile(normal_cdf(bounds.fail), h.spread.df);
     return student_t_cdf(beyond / sd - t, h.spread.df);
 }

@@ -146,6 +146,15 @@ inline series_machines effects_in(const history_series& s, const vector<run_leve
         set_effects(of, distances_of(runs, segments_of(s, without_machines(runs, of)), of));
     return of;
 }
+/// The degrees of freedom that the effects take from the spread of runs.
+inline double fitted_by(const series_machines& of) {
+    double all = 0;
+    for (const machine_effect& m : of.all) {
+        const auto n = static_cast<double>(m.runs);
+        if (of.between > 0 && m.runs > 0) all += n / (n + of.ratio());
+    }
+    return std::max(0.0, all - 1);
+}
 /// Half of the 95 % interval of what a machine's runs show; infinite if it is not known.
 inline double reach_of_effect(const series_machines& of, const machine_effect& m) {
     if (!m.is_known() || of.df <= 0) return infinity;
@@ -233,6 +242,29 @@ inline slow_runs slow_runs_on(const series_machines& of, const std::string& name
     if (out.machines > 1 && out.on_it > 0)
         out.chance = chance_of_slow(out.runs, its_runs, out.slow, out.on_it);
     return out;
+}
+
+/// Why a step from one level to the next is the change of a machine, "" if it is not.
+inline std::string machine_of_step(const series_machines& of, const history_segment& before,
+                                   const history_segment& after) {
+    const std::size_t m = of.of_run[after.first];
+    if (m == of.all.size()) return {};
+    for (std::size_t i = after.first; i < after.end; ++i)
+        if (of.of_run[i] != m) return {};
+    const std::size_t slow = after.end - after.first;
+    std::size_t its = slow, unknown = 0;
+    for (std::size_t i = before.first; i < before.end; ++i) {
+        its += of.of_run[i] == m;
+        unknown += of.of_run[i] == of.all.size();
+    }
+    if (unknown > 0) return {};
+    const std::string& name = of.all[m].name;
+    if (its == slow) return "the runs since then were on " + name + ", and none before";
+    const std::size_t runs = after.end - before.first;
+    const double chance = chance_of_slow(runs, its, slow, slow);
+    if (chance > shown_by_chance) return {};
+    return printed("all %zu slow runs of %zu were on ", slow, runs) + name +
+           printed(" (chance: %.2g)", chance);
 }
 
 }  // namespace detail

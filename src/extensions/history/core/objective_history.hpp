@@ -67,6 +67,21 @@ inline void fields_of(field_visitor& v, main_moved& m) {
     v.number({"nights"}, m.now.runs, {1, most_of_few});
     v.number({"by", "logarithm"}, m.by, any_number);
 }
+inline void fields_of(field_visitor& v, machine_of_run& m, slow_runs& s) {
+    constexpr whole_range count{0, most_of_few};
+    v.text({"name"}, m.name);
+    v.number({"effect", "logarithm, in the level already; above 0: slower"}, m.effect, any_number);
+    v.number({"variance", "of the effect, or of the machines where it is not known"}, m.variance,
+             {0, max_statistic, 0});
+    v.number({"df"}, m.df, {0, most_of_few, 0});
+    v.text({"only", "another machine, on which all runs of the level were", if_any}, m.only);
+    v.whole({"runs"}, s.runs, count);
+    v.whole({"slow_runs"}, s.slow, count);
+    v.whole({"slow_runs_on_it"}, s.on_it, count);
+    v.whole({"machines", "of those runs"}, s.machines, count);
+    v.number({"chance", "of so many on it, by an exact test"}, s.chance, {0, 1, 1});
+    v.number({"farthest_on_it"}, s.farthest, any_number);
+}
 inline void fields_of(field_visitor& v, learned_history& h) {
     constexpr number_range count{0, most_of_few};
     v.whole({"nights", "the newest ones, of which all of this is"}, h.runs, {0, most_of_few});
@@ -82,6 +97,8 @@ inline void fields_of(field_visitor& v, learned_history& h) {
     v.number({"level_nights"}, h.level.runs, count);
     v.number({"given_sd", "what runs differ by as the user says; 0: it does not count"}, h.given_sd,
              any_number);
+    if (v.has("machine", !h.machine.name.empty()))
+        v.object({"machine", "of the run, in a history of several", at_times}, h.machine, h.slow);
     v.list({"main_moved"}, h.moved, [&](main_moved& m) { fields_of(v, m); });
 }
 inline void fields_of(field_visitor& v, objective_history& o) {
@@ -139,7 +156,8 @@ struct history_question {
     double given_sd = 0;
     bool appends = false;
     std::string oldest{};  // a newest run before that is too old
-    std::string card{};    // today's, "" if unknown
+    std::string card{};     // today's, "" if unknown
+    std::string machine{};  // likewise, its name
 };
 inline std::string too_old_text(const std::string& at, const std::string& of) {
     return joined({"the newest run", of, " is of ", at.substr(0, 10), ", over 30 days ago"});
@@ -152,7 +170,8 @@ inline objective_history objective_history_of(history_series s, const slo& what,
     o.statistic = str(what.statistic.name);
     o.at_most = s.at_most = what.at_most;
     const history_read r =
-        history_read_as(s, asked.appends ? run_on::main : run_on::branch, asked.given_sd);
+        history_read_as(s, asked.appends ? run_on::main : run_on::branch, asked.given_sd,
+                        asked.machine);
     o.learned = r.learned;
     if (r.runs.empty()) return o;
     const double sign = what.at_most ? 1 : -1;

@@ -6,6 +6,10 @@
 #include "extensions/history/core/levels.hpp"
 #include "extensions/history/core/machines.hpp"
 
+#include <algorithm>  // max
+#include <cmath>  // sqrt
+#include <cstddef>  // size_t
+#include <string>
 #include <utility>  // move
 
 namespace llmbench {
@@ -20,13 +24,36 @@ struct history_read {
     series_machines machines{};
     learned_history learned{};
 };
-inline history_read history_read_as(const history_series& s, run_on who, double given_sd = 0) {
+/// Adds the machine of a run that is judged.
+inline void add_machine(history_read& r, const std::string& name, run_on who) {
+    learned_history& h = r.learned;
+    h.machine = machine_for(r.machines, name, segment_for(r.segments, who));
+    if (h.machine.name.empty()) return;
+    h.level.mean += h.machine.effect;
+    for (main_moved& m : h.moved) m.now.mean += h.machine.effect;
+    const std::size_t from = r.runs.size() - h.runs;
+    const run_residuals rest = residuals_of(r.runs, r.segments, from);
+    if (rest.all.size() < robust_from) return;
+    const double reach = 4 * std::max(robust_sd(rest.all, 0), least_run_sd);
+    h.slow = slow_runs_on(r.machines, name, rest.all, reach);
+}
+/// `machine`: of the run that is judged, "" if unknown.
+inline history_read history_read_as(const history_series& s, run_on who, double given_sd = 0,
+                                    const std::string& machine = "") {
     history_read r;
     r.runs = levels_of(s);
     r.machines = effects_in(s, r.runs);
     r.runs = without_machines(std::move(r.runs), r.machines);
     r.segments = with_accepted(segments_of(s, r.runs), s, r.runs);
     r.learned = learned_from(r.runs, r.segments, who, given_sd);
+    if (r.runs.empty()) return r;
+    runs_spread& spread = r.learned.spread;
+    const double left = std::max(1.0, spread.df - fitted_by(r.machines));
+    if (left < spread.df) {
+        spread.sd *= std::sqrt(spread.df / left);
+        spread.df = left;
+    }
+    add_machine(r, machine, who);
     return r;
 }
 
