@@ -2733,7 +2733,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 37,099 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 37,104 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -6098,7 +6098,7 @@ enum class because : unsigned char {
     start_unknown, too_few_values, no_finite_part, small_sample, few_slices, window_ends,
     // baseline runs
     no_runs, few_runs, lone_repeats, lone_levels, runs_lack, one_repeat, main_moved,
-    outlying_runs, given_spread, unknown_card,
+    outlying_runs, given_spread, unknown_card, other_machine, machine_explains,
     // the client
     client_without, client_is_busy, client_off_rate, read_together, starts_read_together,
     sent_late, client_lost, client_in_probes,
@@ -6264,6 +6264,11 @@ inline constexpr auto cause_table = [] {
         {given_spread, "given_spread", "spread", "under twice the {spread:.2g%} % that runs were "
          "said to differ by"},
         {unknown_card, "unknown_card", "", "no run was measured on this card"},
+        {other_machine, "other_machine", "", "every run of the level was on {words}: nothing "
+         "compares the two machines, 3 runs of main on both do"},
+        {machine_explains, "machine_explains", "on_it,slow,runs,chance,others", "{on_it:0} of "
+         "{slow:0} slow runs of {runs:0} were on {words} (chance: {chance:.2g})[; on the other "
+         "{others:0} machine{others:s} nothing changed]: measure on another machine"},
 
         {client_without, "client_without", "lacking,requests", "{words} ({lacking:0} of "
          "{requests:0} requests)"},

@@ -74,7 +74,7 @@ inline history_baseline history(const types::text& folder = "perf-history",
 
 #include <algorithm>  // clamp, find, max, max_element, nth_element, find_if, min, move, sort, ...
 #include <cerrno>  // errno, EEXIST
-#include <cmath>  // exp, expm1, fabs, log, sqrt, isfinite, pow, round, lgamma, isnan, log1p, ...
+#include <cmath>  // exp, expm1, fabs, log, sqrt, isfinite, lgamma, pow, round, isnan, log1p, ...
 #include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
 #include <exception>
@@ -1296,6 +1296,260 @@ inline std::string append_history(const std::filesystem::path& folder,
     });
 }
 
+// ===== [E] how the machines of one series differ, and whether one of them explains slow runs =====
+
+inline constexpr std::size_t runs_of_known = 3;       // from these on a machine's effect counts
+inline constexpr std::size_t newest_of_machine = 10;  // its effect is from these
+inline constexpr double shown_by_chance = 0.01;       // a machine explains slow runs below this
+
+/// One machine in a series. Logarithms, above 0: slower than the levels.
+struct machine_effect {
+    std::string name{};
+    std::string last{};  // the time of its newest run
+    std::size_t first_run = 0, last_run = 0;  // indices of runs
+    std::size_t runs = 0;     // that the effect is from
+    double own = 0;           // what those show
+    double effect = 0;        // shrunk towards none: what runs are corrected by
+    bool overlaps = false;    // with another machine in time: else it is the level's or its own
+    bool is_known() const { return overlaps && runs >= runs_of_known; }
+};
+struct series_machines {
+    vector<machine_effect> all{};
+    vector<std::size_t> of_run{};  // of each run; all.size(): its machine is not known
+    double within = 0, df = 0;     // variance of the runs of one machine
+    double between = 0;            // variance of the machines
+    double ratio() const { return between > 0 ? within / between : infinity; }
+    std::size_t known() const {
+        std::size_t n = 0;
+        for (const machine_effect& m : all) n += m.is_known();
+        return n;
+    }
+    const machine_effect* named(const std::string& name) const {
+        for (const machine_effect& m : all)
+            if (m.name == name) return &m;
+        return nullptr;
+    }
+};
+
+inline series_machines machines_of(const history_series& s, const vector<run_level>& runs) {
+    series_machines out;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        const series_run& r = s.runs[runs[i].run];
+        const auto is_it = [&](const machine_effect& m) { return m.name == r.machine; };
+        auto at = std::find_if(out.all.begin(), out.all.end(), is_it);
+        if (at == out.all.end() && !r.machine.empty()) {
+            out.all.push_back({.name = r.machine, .first_run = i});
+            at = out.all.end() - 1;
+        }
+        out.of_run.push_back(static_cast<std::size_t>(at - out.all.begin()));
+        if (r.machine.empty()) continue;
+        at->last = r.at;
+        at->last_run = i;
+    }
+    for (std::size_t& m : out.of_run)  // of unknown ones, when all others are there
+        if (m >= out.all.size()) m = out.all.size();
+    for (machine_effect& a : out.all)
+        a.overlaps = any_of(out.all, [&](const machine_effect& b) {
+            return &a != &b && a.first_run < b.last_run && b.first_run < a.last_run;
+        });
+    return out;
+}
+inline vector<run_level> without_machines(vector<run_level> runs, const series_machines& of) {
+    for (std::size_t i = 0; i < runs.size(); ++i)
+        if (of.of_run[i] < of.all.size()) runs[i].mean -= of.all[of.of_run[i]].effect;
+    return runs;
+}
+
+/// The middle of a machine's distances, whatever a few of them are.
+inline double middle_of(vector<double> v) {
+    const double center = median_of(v);
+    if (v.size() < 5) return center;
+    const double reach = 3 * std::max(robust_sd(v, center), least_run_sd);
+    for (double& x : v) x = std::clamp(x, center - reach, center + reach);
+    return mean_of(v);
+}
+/// Distances of each machine's newest runs from the levels, corrected by the effects so far.
+inline vector<vector<double>> distances_of(const vector<run_level>& runs,
+                                           const vector<history_segment>& segments,
+                                           const series_machines& of) {
+    vector<vector<double>> out(of.all.size());
+    const vector<run_level> corrected = without_machines(runs, of);
+    const std::size_t from = runs.size() - std::min(runs.size(), searched_runs);
+    for (auto s = segments.rbegin(); s != segments.rend() && s->end > from; ++s) {
+        const double level = median_of(means_of(corrected, s->first, s->end));
+        for (std::size_t i = s->end; i-- > std::max(s->first, from);) {
+            const std::size_t m = of.of_run[i];
+            if (m < out.size() && of.all[m].overlaps && out[m].size() < newest_of_machine)
+                out[m].push_back(runs[i].mean - level);
+        }
+    }
+    return out;
+}
+/// Sets the effects by moments: variances of a one-way layout with random machines, whose means
+/// are shrunk by n / (n + within / between).
+inline void set_effects(series_machines& of, const vector<vector<double>>& distances) {
+    vector<double> rest;
+    double all = 0, squares = 0, machines = 0, sum = 0;
+    for (std::size_t m = 0; m < of.all.size(); ++m) {
+        of.all[m].runs = distances[m].size();
+        if (distances[m].empty()) continue;
+        of.all[m].own = middle_of(distances[m]);
+        for (const double x : distances[m]) rest.push_back(x - of.all[m].own);
+        const auto n = static_cast<double>(distances[m].size());
+        ++machines;
+        all += n;
+        squares += n * n;
+        sum += n * of.all[m].own;
+    }
+    of.df = all - machines;
+    of.between = 0;
+    if (machines < 2 || of.df <= 0) return;
+    const double reach = 3 * std::max(robust_sd(rest, 0), least_run_sd);
+    of.within = 0;
+    for (const double x : rest) of.within += std::min(x * x, reach * reach);
+    of.within = std::max(of.within / of.df, least_run_sd * least_run_sd);
+    double spread = 0;
+    for (machine_effect& m : of.all) {
+        if (m.runs == 0) continue;
+        m.own -= sum / all;
+        spread += static_cast<double>(m.runs) * m.own * m.own;
+    }
+    const double size = (all - squares / all) / (machines - 1);
+    of.between = std::max(0.0, (spread / (machines - 1) - of.within) / size);
+    for (machine_effect& m : of.all) {
+        const auto n = static_cast<double>(m.runs);
+        m.effect = m.runs == 0 ? 0 : m.own * n / (n + of.ratio());
+    }
+}
+/// Levels and effects together: each is found in the runs without the other.
+inline series_machines effects_in(const history_series& s, const vector<run_level>& runs) {
+    series_machines of = machines_of(s, runs);
+    const bool any = any_of(of.all, [](const machine_effect& m) { return m.overlaps; });
+    for (int i = 0; any && i < 4; ++i)
+        set_effects(of, distances_of(runs, segments_of(s, without_machines(runs, of)), of));
+    return of;
+}
+/// The degrees of freedom that the effects take from the spread of runs.
+inline double fitted_by(const series_machines& of) {
+    double all = 0;
+    for (const machine_effect& m : of.all) {
+        const auto n = static_cast<double>(m.runs);
+        if (of.between > 0 && m.runs > 0) all += n / (n + of.ratio());
+    }
+    return std::max(0.0, all - 1);
+}
+/// Half of the 95 % interval of what a machine's runs show; infinite if it is not known.
+inline double reach_of_effect(const series_machines& of, const machine_effect& m) {
+    if (!m.is_known() || of.df <= 0) return infinity;
+    return student_t_quantile(0.975, of.df) * std::sqrt(of.within / static_cast<double>(m.runs));
+}
+
+/// The machine of a run that is judged: what it adds to the level and to the interval.
+struct machine_of_run {
+    std::string name{};  // "": it does not matter
+    double effect = 0;
+    double variance = 0, df = 0;  // of the effect, or of the machines where it is not known
+    std::string only{};  // another machine, the only one of the level: nothing compares the two
+};
+/// `level`: the runs that it is held against.
+inline machine_of_run machine_for(const series_machines& of, const std::string& name,
+                                  const history_segment& level) {
+    const machine_effect* const own = of.named(name);
+    if (name.empty() || of.all.empty() || (own && of.all.size() == 1)) return {};
+    machine_of_run m{.name = name};
+    if (own && own->is_known()) {
+        m.effect = own->effect;
+        m.variance = of.between > 0 ? of.within / (static_cast<double>(own->runs) + of.ratio()) : 0;
+        m.df = of.df;
+        return m;
+    }
+    bool is_one = true, has_own = false;
+    for (std::size_t i = level.first; i < level.end; ++i) {
+        is_one = is_one && of.of_run[i] == of.of_run[level.first];
+        has_own = has_own || (own && &of.all[0] + of.of_run[i] == own);
+    }
+    const std::size_t first = level.first < level.end ? of.of_run[level.first] : of.all.size();
+    if (is_one && !has_own && first < of.all.size()) m.only = of.all[first].name;
+    const auto known = static_cast<double>(of.known());
+    if (has_own || known < 2) return m;  // what runs differ by has the machines in it
+    m.variance = of.between * (1 + 1 / known);
+    m.df = known - 1;
+    return m;
+}
+
+// ---- slow runs of one machine
+
+inline double log_choose(double n, double k) {
+    return std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1);
+}
+/// The chance that of `slow` runs at least `on_it` are among `its_runs` of all runs, if slow runs
+/// fall on machines at random: Fisher's exact test, one-sided.
+inline double chance_of_slow(std::size_t runs, std::size_t its_runs, std::size_t slow,
+                             std::size_t on_it) {
+    const auto n = static_cast<double>(runs), m = static_cast<double>(its_runs);
+    const auto s = static_cast<double>(slow);
+    double chance = 0;
+    for (std::size_t k = on_it; k <= std::min(slow, its_runs); ++k) {
+        const auto x = static_cast<double>(k);
+        if (s - x > n - m) continue;
+        chance += std::exp(log_choose(m, x) + log_choose(n - m, s - x) - log_choose(n, s));
+    }
+    return std::min(chance, 1.0);
+}
+/// Slow runs of a level, and those of one machine.
+struct slow_runs {
+    std::size_t runs = 0, slow = 0, on_it = 0, machines = 0;
+    double chance = 1;
+    double farthest = 0;  // from the level, of those on it
+    bool explain() const { return on_it >= 2 && chance <= shown_by_chance; }
+};
+/// `rest`: distances of the newest runs from their levels; those beyond `reach` are slow.
+inline slow_runs slow_runs_on(const series_machines& of, const std::string& name,
+                              const vector<double>& rest, double reach) {
+    slow_runs out;
+    std::size_t its_runs = 0;
+    vector<bool> has_run(of.all.size());
+    const std::size_t from = of.of_run.size() - rest.size();
+    for (std::size_t i = 0; i < rest.size(); ++i) {
+        const std::size_t m = of.of_run[from + i];
+        if (m == of.all.size()) continue;  // it may have been on any
+        const bool is_its = of.all[m].name == name, is_slow = rest[i] > reach;
+        has_run[m] = true;
+        ++out.runs;
+        its_runs += is_its;
+        out.slow += is_slow;
+        out.on_it += is_slow && is_its;
+        if (is_slow && is_its) out.farthest = std::max(out.farthest, rest[i]);
+    }
+    for (const bool has : has_run) out.machines += has;
+    if (out.machines > 1 && out.on_it > 0)
+        out.chance = chance_of_slow(out.runs, its_runs, out.slow, out.on_it);
+    return out;
+}
+
+/// Why a step from one level to the next is the change of a machine, "" if it is not.
+inline std::string machine_of_step(const series_machines& of, const history_segment& before,
+                                   const history_segment& after) {
+    const std::size_t m = of.of_run[after.first];
+    if (m == of.all.size()) return {};
+    for (std::size_t i = after.first; i < after.end; ++i)
+        if (of.of_run[i] != m) return {};
+    const std::size_t slow = after.end - after.first;
+    std::size_t its = slow, unknown = 0;
+    for (std::size_t i = before.first; i < before.end; ++i) {
+        its += of.of_run[i] == m;
+        unknown += of.of_run[i] == of.all.size();
+    }
+    if (unknown > 0) return {};
+    const std::string& name = of.all[m].name;
+    if (its == slow) return "the runs since then were on " + name + ", and none before";
+    const std::size_t runs = after.end - before.first;
+    const double chance = chance_of_slow(runs, its, slow, slow);
+    if (chance > shown_by_chance) return {};
+    return printed("all %zu slow runs of %zu were on ", slow, runs) + name +
+           printed(" (chance: %.2g)", chance);
+}
+
 // ===== [E] what a history teaches, and a run judged against it ===================================
 
 /// 80 % quantile of the F distribution.
@@ -1430,6 +1684,8 @@ struct learned_history {
     runs_spread spread{};
     level_of_runs level{};
     vector<main_moved> moved{};
+    machine_of_run machine{};  // its effect is in the levels
+    slow_runs slow{};          // on that machine
     double given_sd = 0;      // the user's spread between runs while it counts, else 0
     bool is_enough() const {
         return level.runs > 0 && repeats.df > 0 && spread.df > 0 && spread.sd > 0 &&
@@ -1575,7 +1831,7 @@ inline history_analyses analyses_for(const learned_history& h) {
     return {2, n, n + 2};
 }
 
-enum class history_hold : unsigned char { none, main_moved, trouble, given };
+enum class history_hold : unsigned char { none, other_machine, main_moved, machine, trouble, given };
 
 /// An analysis of a run: distances from the limit are logarithms, negative if it is met.
 struct history_analysis {
@@ -1621,7 +1877,9 @@ inline history_reach reach_of(const learned_history& h, double own_variance, std
     const auto half = [&](double z) {
         const double p = normal_cdf(z);
         const double t = student_t_quantile(p, h.spread.df);
-        const double between = t * t * h.spread.sd * h.spread.sd * (1 + 1 / runs);
+        const double machine = h.machine.variance > 0 ? student_t_quantile(p, h.machine.df) : 0;
+        const double between = t * t * h.spread.sd * h.spread.sd * (1 + 1 / runs) +
+                               machine * machine * h.machine.variance;
         const double own = excess > 0 ? student_t_quantile(p, df) : 0;
         const double within = std::max(own * own * excess, z * z * today.counts / repeats);
         return std::sqrt(between + within) + today.client;
@@ -1663,6 +1921,8 @@ inline history_analysis analysis_against(const learned_history& h, const vector<
         l.withheld = why;
         l.outcome = verdict::inconclusive;
     };
+    if (!h.machine.only.empty() && l.outcome != verdict::inconclusive)
+        hold(history_hold::other_machine);
     for (std::size_t i = 0; i < h.moved.size() && l.outcome != verdict::inconclusive; ++i) {
         const main_moved& m = h.moved[i];
         if (l.outcome != (m.by > 0 ? verdict::fail : verdict::pass)) continue;
@@ -1671,7 +1931,9 @@ inline history_analysis analysis_against(const learned_history& h, const vector<
         hold(history_hold::main_moved);
     }
     if (l.outcome != verdict::fail) return l;
-    if (h.spread.farthest > 0 && l.distance < h.spread.farthest + h.spread.sd)
+    if (h.slow.explain() && mean - h.level.mean < h.slow.farthest + h.spread.sd)
+        hold(history_hold::machine);
+    else if (h.spread.farthest > 0 && l.distance < h.spread.farthest + h.spread.sd)
         hold(history_hold::trouble);
     else if (l.distance < 2 * h.given_sd)
         hold(history_hold::given);
@@ -1710,17 +1972,21 @@ inline history_analysis judged_against(const learned_history& h, const vector<do
     return l;
 }
 
+/// What a run differs by from the level that is known, without its repeats.
+inline double sd_of_a_run(const learned_history& h) {
+    return std::sqrt(h.spread.sd * h.spread.sd * (1 + 1 / h.level.runs) + h.machine.variance);
+}
 /// The share of runs of unchanged code that pass a limit with this logarithm, and of runs that far
 /// beyond it that fail, at their last analysis; 0 to 1.
 inline double chance_to_pass(const learned_history& h, double line,
                              const history_bounds& bounds = {}) {
-    const double sd = h.spread.sd * std::sqrt(1 + 1 / h.level.runs);
+    const double sd = sd_of_a_run(h);
     const double t = student_t_quantile(normal_cdf(bounds.pass), h.spread.df);
     return student_t_cdf(line / sd - t, h.spread.df);
 }
 inline double chance_to_find(const learned_history& h, double beyond,
                              const history_bounds& bounds = {}) {
-    const double sd = h.spread.sd * std::sqrt(1 + 1 / h.level.runs);
+    const double sd = sd_of_a_run(h);
     const double t = student_t_quantile(normal_cdf(bounds.fail), h.spread.df);
     return student_t_cdf(beyond / sd - t, h.spread.df);
 }
@@ -1758,228 +2024,6 @@ inline interim_analysis analysis_with_history(const vector<double>& distances,
     return or_by_quiet_repeats(l, distances, known.sd, rule);
 }
 
-// ===== [E] how the machines of one series differ, and whether one of them explains slow runs =====
-
-inline constexpr std::size_t runs_of_known = 3;       // from these on a machine's effect counts
-inline constexpr std::size_t newest_of_machine = 10;  // its effect is from these
-inline constexpr double shown_by_chance = 0.01;       // a machine explains slow runs below this
-
-/// One machine in a series. Logarithms, above 0: slower than the levels.
-struct machine_effect {
-    std::string name{};
-    std::string last{};  // the time of its newest run
-    std::size_t first_run = 0, last_run = 0;  // indices of runs
-    std::size_t runs = 0;     // that the effect is from
-    double own = 0;           // what those show
-    double effect = 0;        // shrunk towards none: what runs are corrected by
-    bool overlaps = false;    // with another machine in time: else it is the level's or its own
-    bool is_known() const { return overlaps && runs >= runs_of_known; }
-};
-struct series_machines {
-    vector<machine_effect> all{};
-    vector<std::size_t> of_run{};  // of each run; all.size(): its machine is not known
-    double within = 0, df = 0;     // variance of the runs of one machine
-    double between = 0;            // variance of the machines
-    double ratio() const { return between > 0 ? within / between : infinity; }
-    std::size_t known() const {
-        std::size_t n = 0;
-        for (const machine_effect& m : all) n += m.is_known();
-        return n;
-    }
-    const machine_effect* named(const std::string& name) const {
-        for (const machine_effect& m : all)
-            if (m.name == name) return &m;
-        return nullptr;
-    }
-};
-
-inline series_machines machines_of(const history_series& s, const vector<run_level>& runs) {
-    series_machines out;
-    for (std::size_t i = 0; i < runs.size(); ++i) {
-        const series_run& r = s.runs[runs[i].run];
-        const auto is_it = [&](const machine_effect& m) { return m.name == r.machine; };
-        auto at = std::find_if(out.all.begin(), out.all.end(), is_it);
-        if (at == out.all.end() && !r.machine.empty()) {
-            out.all.push_back({.name = r.machine, .first_run = i});
-            at = out.all.end() - 1;
-        }
-        out.of_run.push_back(static_cast<std::size_t>(at - out.all.begin()));
-        if (r.machine.empty()) continue;
-        at->last = r.at;
-        at->last_run = i;
-    }
-    for (std::size_t& m : out.of_run)  // of unknown ones, when all others are there
-        if (m >= out.all.size()) m = out.all.size();
-    for (machine_effect& a : out.all)
-        a.overlaps = any_of(out.all, [&](const machine_effect& b) {
-            return &a != &b && a.first_run < b.last_run && b.first_run < a.last_run;
-        });
-    return out;
-}
-inline vector<run_level> without_machines(vector<run_level> runs, const series_machines& of) {
-    for (std::size_t i = 0; i < runs.size(); ++i)
-        if (of.of_run[i] < of.all.size()) runs[i].mean -= of.all[of.of_run[i]].effect;
-    return runs;
-}
-
-/// The middle of a machine's distances, whatever a few of them are.
-inline double middle_of(vector<double> v) {
-    const double center = median_of(v);
-    if (v.size() < 5) return center;
-    const double reach = 3 * std::max(robust_sd(v, center), least_run_sd);
-    for (double& x : v) x = std::clamp(x, center - reach, center + reach);
-    return mean_of(v);
-}
-/// Distances of each machine's newest runs from the levels, corrected by the effects so far.
-inline vector<vector<double>> distances_of(const vector<run_level>& runs,
-                                           const vector<history_segment>& segments,
-                                           const series_machines& of) {
-    vector<vector<double>> out(of.all.size());
-    const vector<run_level> corrected = without_machines(runs, of);
-    const std::size_t from = runs.size() - std::min(runs.size(), searched_runs);
-    for (auto s = segments.rbegin(); s != segments.rend() && s->end > from; ++s) {
-        const double level = median_of(means_of(corrected, s->first, s->end));
-        for (std::size_t i = s->end; i-- > std::max(s->first, from);) {
-            const std::size_t m = of.of_run[i];
-            if (m < out.size() && of.all[m].overlaps && out[m].size() < newest_of_machine)
-                out[m].push_back(runs[i].mean - level);
-        }
-    }
-    return out;
-}
-/// Sets the effects by moments: variances of a one-way layout with random machines, whose means
-/// are shrunk by n / (n + within / between).
-inline void set_effects(series_machines& of, const vector<vector<double>>& distances) {
-    vector<double> rest;
-    double all = 0, squares = 0, machines = 0, sum = 0;
-    for (std::size_t m = 0; m < of.all.size(); ++m) {
-        of.all[m].runs = distances[m].size();
-        if (distances[m].empty()) continue;
-        of.all[m].own = middle_of(distances[m]);
-        for (const double x : distances[m]) rest.push_back(x - of.all[m].own);
-        const auto n = static_cast<double>(distances[m].size());
-        ++machines;
-        all += n;
-        squares += n * n;
-        sum += n * of.all[m].own;
-    }
-    of.df = all - machines;
-    of.between = 0;
-    if (machines < 2 || of.df <= 0) return;
-    const double reach = 3 * std::max(robust_sd(rest, 0), least_run_sd);
-    of.within = 0;
-    for (const double x : rest) of.within += std::min(x * x, reach * reach);
-    of.within = std::max(of.within / of.df, least_run_sd * least_run_sd);
-    double spread = 0;
-    for (machine_effect& m : of.all) {
-        if (m.runs == 0) continue;
-        m.own -= sum / all;
-        spread += static_cast<double>(m.runs) * m.own * m.own;
-    }
-    const double size = (all - squares / all) / (machines - 1);
-    of.between = std::max(0.0, (spread / (machines - 1) - of.within) / size);
-    for (machine_effect& m : of.all) {
-        const auto n = static_cast<double>(m.runs);
-        m.effect = m.runs == 0 ? 0 : m.own * n / (n + of.ratio());
-    }
-}
-/// Levels and effects together: each is found in the runs without the other.
-inline series_machines effects_in(const history_series& s, const vector<run_level>& runs) {
-    series_machines of = machines_of(s, runs);
-    const bool any = any_of(of.all, [](const machine_effect& m) { return m.overlaps; });
-    for (int i = 0; any && i < 4; ++i)
-        set_effects(of, distances_of(runs, segments_of(s, without_machines(runs, of)), of));
-    return of;
-}
-/// Half of the 95 % interval of what a machine's runs show; infinite if it is not known.
-inline double reach_of_effect(const series_machines& of, const machine_effect& m) {
-    if (!m.is_known() || of.df <= 0) return infinity;
-    return student_t_quantile(0.975, of.df) * std::sqrt(of.within / static_cast<double>(m.runs));
-}
-
-/// The machine of a run that is judged: what it adds to the level and to the interval.
-struct machine_of_run {
-    std::string name{};  // "": it does not matter
-    double effect = 0;
-    double variance = 0, df = 0;  // of the effect, or of the machines where it is not known
-    std::string only{};  // another machine, the only one of the level: nothing compares the two
-};
-/// `level`: the runs that it is held against.
-inline machine_of_run machine_for(const series_machines& of, const std::string& name,
-                                  const history_segment& level) {
-    const machine_effect* const own = of.named(name);
-    if (name.empty() || of.all.empty() || (own && of.all.size() == 1)) return {};
-    machine_of_run m{.name = name};
-    if (own && own->is_known()) {
-        m.effect = own->effect;
-        m.variance = of.between > 0 ? of.within / (static_cast<double>(own->runs) + of.ratio()) : 0;
-        m.df = of.df;
-        return m;
-    }
-    bool is_one = true, has_own = false;
-    for (std::size_t i = level.first; i < level.end; ++i) {
-        is_one = is_one && of.of_run[i] == of.of_run[level.first];
-        has_own = has_own || (own && &of.all[0] + of.of_run[i] == own);
-    }
-    const std::size_t first = level.first < level.end ? of.of_run[level.first] : of.all.size();
-    if (is_one && !has_own && first < of.all.size()) m.only = of.all[first].name;
-    const auto known = static_cast<double>(of.known());
-    if (has_own || known < 2) return m;  // what runs differ by has the machines in it
-    m.variance = of.between * (1 + 1 / known);
-    m.df = known - 1;
-    return m;
-}
-
-// ---- slow runs of one machine
-
-inline double log_choose(double n, double k) {
-    return std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1);
-}
-/// The chance that of `slow` runs at least `on_it` are among `its_runs` of all runs, if slow runs
-/// fall on machines at random: Fisher's exact test, one-sided.
-inline double chance_of_slow(std::size_t runs, std::size_t its_runs, std::size_t slow,
-                             std::size_t on_it) {
-    const auto n = static_cast<double>(runs), m = static_cast<double>(its_runs);
-    const auto s = static_cast<double>(slow);
-    double chance = 0;
-    for (std::size_t k = on_it; k <= std::min(slow, its_runs); ++k) {
-        const auto x = static_cast<double>(k);
-        if (s - x > n - m) continue;
-        chance += std::exp(log_choose(m, x) + log_choose(n - m, s - x) - log_choose(n, s));
-    }
-    return std::min(chance, 1.0);
-}
-/// Slow runs of a level, and those of one machine.
-struct slow_runs {
-    std::size_t runs = 0, slow = 0, on_it = 0, machines = 0;
-    double chance = 1;
-    double farthest = 0;  // from the level, of those on it
-    bool explain() const { return on_it >= 2 && chance <= shown_by_chance; }
-};
-/// `rest`: distances of the newest runs from their levels; those beyond `reach` are slow.
-inline slow_runs slow_runs_on(const series_machines& of, const std::string& name,
-                              const vector<double>& rest, double reach) {
-    slow_runs out;
-    std::size_t its_runs = 0;
-    vector<bool> has_run(of.all.size());
-    const std::size_t from = of.of_run.size() - rest.size();
-    for (std::size_t i = 0; i < rest.size(); ++i) {
-        const std::size_t m = of.of_run[from + i];
-        if (m == of.all.size()) continue;  // it may have been on any
-        const bool is_its = of.all[m].name == name, is_slow = rest[i] > reach;
-        has_run[m] = true;
-        ++out.runs;
-        its_runs += is_its;
-        out.slow += is_slow;
-        out.on_it += is_slow && is_its;
-        if (is_slow && is_its) out.farthest = std::max(out.farthest, rest[i]);
-    }
-    for (const bool has : has_run) out.machines += has;
-    if (out.machines > 1 && out.on_it > 0)
-        out.chance = chance_of_slow(out.runs, its_runs, out.slow, out.on_it);
-    return out;
-}
-
 // ===== [E] a series as the rule reads it =========================================================
 
 /// A series: its runs without the effects of their machines, its segments and the data for the
@@ -1990,13 +2034,36 @@ struct history_read {
     series_machines machines{};
     learned_history learned{};
 };
-inline history_read history_read_as(const history_series& s, run_on who, double given_sd = 0) {
+/// Adds the machine of a run that is judged.
+inline void add_machine(history_read& r, const std::string& name, run_on who) {
+    learned_history& h = r.learned;
+    h.machine = machine_for(r.machines, name, segment_for(r.segments, who));
+    if (h.machine.name.empty()) return;
+    h.level.mean += h.machine.effect;
+    for (main_moved& m : h.moved) m.now.mean += h.machine.effect;
+    const std::size_t from = r.runs.size() - h.runs;
+    const run_residuals rest = residuals_of(r.runs, r.segments, from);
+    if (rest.all.size() < robust_from) return;
+    const double reach = 4 * std::max(robust_sd(rest.all, 0), least_run_sd);
+    h.slow = slow_runs_on(r.machines, name, rest.all, reach);
+}
+/// `machine`: of the run that is judged, "" if unknown.
+inline history_read history_read_as(const history_series& s, run_on who, double given_sd = 0,
+                                    const std::string& machine = "") {
     history_read r;
     r.runs = levels_of(s);
     r.machines = effects_in(s, r.runs);
     r.runs = without_machines(std::move(r.runs), r.machines);
     r.segments = with_accepted(segments_of(s, r.runs), s, r.runs);
     r.learned = learned_from(r.runs, r.segments, who, given_sd);
+    if (r.runs.empty()) return r;
+    runs_spread& spread = r.learned.spread;
+    const double left = std::max(1.0, spread.df - fitted_by(r.machines));
+    if (left < spread.df) {
+        spread.sd *= std::sqrt(spread.df / left);
+        spread.df = left;
+    }
+    add_machine(r, machine, who);
     return r;
 }
 
@@ -2084,6 +2151,21 @@ inline void fields_of(field_visitor& v, main_moved& m) {
     v.number({"nights"}, m.now.runs, {1, most_of_few});
     v.number({"by", "logarithm"}, m.by, any_number);
 }
+inline void fields_of(field_visitor& v, machine_of_run& m, slow_runs& s) {
+    constexpr whole_range count{0, most_of_few};
+    v.text({"name"}, m.name);
+    v.number({"effect", "logarithm, in the level already; above 0: slower"}, m.effect, any_number);
+    v.number({"variance", "of the effect, or of the machines where it is not known"}, m.variance,
+             {0, max_statistic, 0});
+    v.number({"df"}, m.df, {0, most_of_few, 0});
+    v.text({"only", "another machine, on which all runs of the level were", if_any}, m.only);
+    v.whole({"runs"}, s.runs, count);
+    v.whole({"slow_runs"}, s.slow, count);
+    v.whole({"slow_runs_on_it"}, s.on_it, count);
+    v.whole({"machines", "of those runs"}, s.machines, count);
+    v.number({"chance", "of so many on it, by an exact test"}, s.chance, {0, 1, 1});
+    v.number({"farthest_on_it"}, s.farthest, any_number);
+}
 inline void fields_of(field_visitor& v, learned_history& h) {
     constexpr number_range count{0, most_of_few};
     v.whole({"nights", "the newest ones, of which all of this is"}, h.runs, {0, most_of_few});
@@ -2099,6 +2181,8 @@ inline void fields_of(field_visitor& v, learned_history& h) {
     v.number({"level_nights"}, h.level.runs, count);
     v.number({"given_sd", "what runs differ by as the user says; 0: it does not count"}, h.given_sd,
              any_number);
+    if (v.has("machine", !h.machine.name.empty()))
+        v.object({"machine", "of the run, in a history of several", at_times}, h.machine, h.slow);
     v.list({"main_moved"}, h.moved, [&](main_moved& m) { fields_of(v, m); });
 }
 inline void fields_of(field_visitor& v, objective_history& o) {
@@ -2156,7 +2240,8 @@ struct history_question {
     double given_sd = 0;
     bool appends = false;
     std::string oldest{};  // a newest run before that is too old
-    std::string card{};    // today's, "" if unknown
+    std::string card{};     // today's, "" if unknown
+    std::string machine{};  // likewise, its name
 };
 inline std::string too_old_text(const std::string& at, const std::string& of) {
     return joined({"the newest run", of, " is of ", at.substr(0, 10), ", over 30 days ago"});
@@ -2169,7 +2254,8 @@ inline objective_history objective_history_of(history_series s, const slo& what,
     o.statistic = str(what.statistic.name);
     o.at_most = s.at_most = what.at_most;
     const history_read r =
-        history_read_as(s, asked.appends ? run_on::main : run_on::branch, asked.given_sd);
+        history_read_as(s, asked.appends ? run_on::main : run_on::branch, asked.given_sd,
+                        asked.machine);
     o.learned = r.learned;
     if (r.runs.empty()) return o;
     const double sign = what.at_most ? 1 : -1;
@@ -2272,6 +2358,15 @@ inline cause cause_of(const history_analysis& l, const objective_history& o) {
     const learned_history& h = o.learned;
     switch (l.withheld) {
     case history_hold::none: break;
+    case history_hold::other_machine:
+        return with_text(because::other_machine,
+                         h.machine.only + ", none on " + h.machine.name);
+    case history_hold::machine:
+        return cause_with<because::machine_explains>(
+            {{"on_it", h.slow.on_it}, {"slow", h.slow.slow}, {"runs", h.slow.runs},
+             {"chance", h.slow.chance},
+             {"others", h.slow.on_it == h.slow.slow ? h.slow.machines - 1 : 0}},
+            whose::nobody, h.machine.name);
     case history_hold::main_moved: {
         const main_moved& m = h.moved[l.by];
         const double share = std::fabs(o.scale > 0 ? m.by : std::expm1(m.by));
@@ -2417,7 +2512,7 @@ inline void estimate_by_history(const learned_history& h, decision& d) {
         return;
     }
     d.detectable = fraction_of_limit(d.objective, std::log1p(l.detectable));
-    const double se = l.sd * std::sqrt(1 + 1 / h.level.runs);
+    const double se = sd_of_a_run(h);
     const history_bounds bounds = history_bounds_of(d.rule);
     const double t = student_t_quantile(normal_cdf(bounds.pass), l.df);
     if (l.mean < 0 && -l.mean < (t + four_in_five) * se && d.why.empty())
@@ -2457,6 +2552,10 @@ inline std::string history_words(const history_parameters& h, const objective_hi
     if (!(o.scale > 0))
         words += printed(", 10 %% beyond the limit is found in %d",
                          of_hundred(chance_to_find(l, std::log(1.10), bounds)));
+    if (l.machine.effect != 0)
+        words += "; runs on " + l.machine.name +
+                 printed(" are %.2g %% %s", 100 * std::fabs(std::expm1(l.machine.effect)),
+                         l.machine.effect > 0 ? "slower" : "faster");
     if (o.drift != 0)
         words += printed("; main has drifted by %+.1f %% [%+.1f %%, %+.1f %%] since %s, in %zu "
                          "steps", o.drift * 100, o.drift_low * 100, o.drift_high * 100,
@@ -2663,7 +2762,7 @@ inline history_parameters parameters_for(const plan& p, const target_facts& targ
     join_older_series(store.lines, store.all_series);
     return history_parameters_of(store.lines, mine, store.all_series, j.slos,
                                  {folder, own.run_to_run.value, mode.appends(), oldest,
-                                  print.cards});
+                                  print.cards, print.machine});
 }
 
 /// The server and machine of one gate.

@@ -33,6 +33,14 @@ TEST_CASE("what has no verdict of its own is not added, and says so") {
     CHECK(holds(console.text(), "not added to the history: compare() has no verdict of its own"));
 }
 
+TEST_CASE("a history without a folder, or of runs that differ by more than 50 %, is refused") {
+    scenario s = brief(simulated(engine_of(15_ms)), "held against nothing");
+    s.baseline = history("");
+    CHECK(holds(refusal_of(s), "baseline is history(\"\"): it must name a folder"));
+    s.baseline = history("perf-history", 60_pct);
+    CHECK(holds(refusal_of(s), "the standard deviation between runs is 60 %"));
+}
+
 // ---- 60 days of a server
 
 namespace {
