@@ -119,6 +119,9 @@ struct extension {
     /// Sends the same load again, with other words, and profiles the server.
     std::shared_ptr<taken_profile> (*profiled)(const slot_host& of, slot again,
                                                vector<std::string>& notes) = nullptr;
+    /// Ends profiles that earlier gates left running on a server, or notes that they go on.
+    void (*note_server)(const live_target& server, int gate,
+                        vector<std::string>& notes) = nullptr;
 
     // ---- runs that are kept, and judge later ones
     /// Changes a gate that is kept, before it is planned.
@@ -151,9 +154,6 @@ struct extension {
                                                      const scenario& s) = nullptr;
 
     // ---- reports
-    /// `notes`: on a server before its first load.
-    void (*note_server)(const live_target& server, int gate,
-                        vector<std::string>& notes) = nullptr;
     /// Adds what only the measurements show.
     void (*add_to_report)(const measurements& e, answers_shown show, gate_report& g) = nullptr;
     void (*show)(const gate_report& g, report_parts& into) = nullptr;
