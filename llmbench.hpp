@@ -2733,7 +2733,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 37,104 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 37,113 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -5127,6 +5127,9 @@ struct extension {
     /// Sends the same load again, with other words, and profiles the server.
     std::shared_ptr<taken_profile> (*profiled)(const slot_host& of, slot again,
                                                vector<std::string>& notes) = nullptr;
+    /// Ends profiles that earlier gates left running on a server, or notes that they go on.
+    void (*note_server)(const live_target& server, int gate,
+                        vector<std::string>& notes) = nullptr;
 
     // ---- runs that are kept, and judge later ones
     /// Changes a gate that is kept, before it is planned.
@@ -5159,9 +5162,6 @@ struct extension {
                                                      const scenario& s) = nullptr;
 
     // ---- reports
-    /// `notes`: on a server before its first load.
-    void (*note_server)(const live_target& server, int gate,
-                        vector<std::string>& notes) = nullptr;
     /// Adds what only the measurements show.
     void (*add_to_report)(const measurements& e, answers_shown show, gate_report& g) = nullptr;
     void (*show)(const gate_report& g, report_parts& into) = nullptr;
@@ -38643,6 +38643,16 @@ inline void prepare_server(const plan& p, live_target& target, int repeat, doubl
                                      " " + why);
     }
 }
+/// The plan whose preparation is done. Models need none, but for an empty cache where work is
+/// counted.
+inline plan prepared_plan(const slot_host& host, const slot& s, run_variant v) {
+    plan p = host.plan_of(s, v);
+    if (!host.are_models) return p;
+    return with_traffic(std::move(p), [](planned_traffic& t) {
+        t.prepare.clear();
+        if (t.counts_work) t.prepare.push_back(post("/reset_prefix_cache"));
+    });
+}
 /// Makes the servers of a slot ready for it. Returns false if the time ended before.
 inline bool make_ready(const slot_host& host, const slot& s) {
     const auto left_s = [&] { return seconds_until(s.deadline_ns); };
@@ -38654,10 +38664,9 @@ inline bool make_ready(const slot_host& host, const slot& s) {
         }
         if (host.meter) host.meter->stage(s.name);
         target.start_cold(report_directory() + printed("/cold-%d.log", host.gate));
-        if (host.are_models) continue;
         const double within_s = std::min(left_s(), host.what.sent->limits.total.seconds());
         if (!is_in_time(s.deadline_ns, [&] {
-                prepare_server(host.plan_of(s, v), target, s.number, within_s);
+                prepare_server(prepared_plan(host, s, v), target, s.number, within_s);
             }))
             return false;
     }

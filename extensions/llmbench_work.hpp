@@ -667,9 +667,20 @@ inline std::string fault_of_count(const repeat_data& d, const statistic_data& wh
 
 // ---- what a count is held against
 
+/// What the model expects of the prompts of a repeat; NaN: unknown, or another count.
+inline double expected_of_prompts(const repeat_facts& d, const std::string& count) {
+    const foreseen_work& w = d.foreseen;
+    const bool is_cached = count == "cached_tokens";
+    const bool is_of_prompts = is_cached || count == "prefilled_tokens";
+    if (!is_of_prompts || w.prompt.empty() || w.cached.size() != w.prompt.size())
+        return not_a_number;
+    double n = 0;
+    for (std::size_t i = 0; i < w.prompt.size(); ++i)
+        n += is_cached ? w.cached[i] : w.prompt[i] - w.cached[i];
+    return n;
+}
 /// What the model expects of a repeat; NaN: unknown.
 inline double expected_in(const repeat_data& d, const std::string& count) {
-    const foreseen_work& w = d.foreseen;
     double n = 0;
     if (count == "server_requests") return requests_sent(d);
     if (count == "generated_tokens") {
@@ -677,10 +688,7 @@ inline double expected_in(const repeat_data& d, const std::string& count) {
             n += r.most_output_tokens > 0 ? r.most_output_tokens : not_a_number;
         return n;
     }
-    if (w.prompt.empty() || w.cached.size() != w.prompt.size()) return not_a_number;
-    for (std::size_t i = 0; i < w.prompt.size(); ++i)
-        n += count == "cached_tokens" ? w.cached[i] : w.prompt[i] - w.cached[i];
-    return n;
+    return expected_of_prompts(d, count);
 }
 /// The counts of all repeats, and what each is held against.
 struct work_columns {
@@ -873,6 +881,33 @@ inline decision judge_work(const measurements& e, const objective_columns& c,
     return d;
 }
 
+// ===== [E] counts of work in reports =============================================================
+
+/// What the model expects of the prompts of a repeat, "" for other counts.
+inline std::string expected_text(const repeat_facts& d, const std::string& count) {
+    const double n = expected_of_prompts(d, count);
+    return std::isnan(n) ? "" : counted_text(n);
+}
+/// A table of all counts that the server's page has, whether or not an objective is on them.
+inline void show_work(const gate_report& g, report_parts& into) {
+    if (!g.under.counts_work) return;
+    report_table t{{"count", "arm", "repeat", "counted", "expected"}, 2};
+    for (const count_name& c : count_names)
+        for (const variant_figures* variant : {&g.figures.candidate, &g.figures.baseline})
+            for (const repeat_figures& d : variant->repeats) {
+                statistic_data what;
+                what.metric = metric_id::work;
+                what.name = c.name;
+                const double n = work_of(what, d);
+                if (std::isnan(n)) continue;
+                t.add({c.name, to_string(d.variant), d.index + 1, counted_text(n),
+                       expected_text(d, c.name)});
+            }
+    if (t.rows.empty()) return;
+    into.results += folded("Work of the server", "from one idle page to another", fold::open,
+                           page_table(filled("Counts of {name}", {{"name", g.what.name}}), t));
+}
+
 }  // namespace detail
 
 // ===== [E] objectives on work as a gate file says them ===========================================
@@ -896,7 +931,8 @@ inline constinit const extension work_counted{.name = "work",
                                               .add_to_plan = add_counts_to_plan,
                                               .check_counters = check_counters,
                                               .foresee = foresee,
-                                              .judge_work = judge_work};
+                                              .judge_work = judge_work,
+                                              .show = show_work};
 /// Before static objects of other files, which may be gates.
 [[gnu::constructor(101)]] static void add_counts_of_work() { add(work_counted); }
 

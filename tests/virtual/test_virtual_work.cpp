@@ -268,8 +268,138 @@ TEST_CASE("failed requests, others' requests, and a restart make counts invalid"
     CHECK(outcome_of(again, "cached_tokens == expected") == verdict::invalid);
 }
 
+namespace {
+/// Three requests to a server whose page says what the test says; each answer has three tokens.
+scenario three_on(const scripted::server& server, const char* name) {
+    return {.name = name,
+            .target = at(server.url()),
+            .workload = prompts({"one"}),
+            .arrivals = closed_loop(1),
+            .requests = 3,
+            .slos = {server_requests == expected, generated_tokens == 9}};
+}
+std::string page_of(int requests, int tokens, int running = 0) {
+    return "vllm:num_requests_running " + std::to_string(running) +
+           "\nvllm:num_requests_waiting 0\nvllm:request_success_total " +
+           std::to_string(requests) + "\nvllm:generation_tokens_total " + std::to_string(tokens) +
+           "\n";
+}
+const char* const nine = "generated_tokens == 9";
+}  // namespace
+
+TEST_CASE("a page that is never idle, lags, is another server's, or falls, counts nothing") {
+    const scripted::server server;
+    const auto counts = [&] { return static_cast<int>(server.log().size()); };
+    server.report([&](const scripted::request&) { return page_of(counts(), 3 * counts()); });
+    const result honest = run(three_on(server, "honest"));
+    CAPTURE(reason_of(honest, nine));
+    CHECK(outcome_of(honest, nine) == verdict::pass);
+    CHECK(outcome_of(honest, "server_requests == expected") == verdict::pass);
+
+    const auto invalid_by = [&](const char* name, const std::string& why) {
+        const result r = run(three_on(server, name));
+        CAPTURE(reason_of(r, nine));
+        CHECK(outcome_of(r, nine) == verdict::invalid);
+        CHECK(reason_of(r, nine).find(why) != std::string::npos);
+    };
+    server.report([&](const scripted::request&) { return page_of(counts(), 3 * counts(), 1); });
+    invalid_by("busy", "its page was not read when it was idle, before the load and after it (the "
+                       "server was not idle within 10 s)");
+    server.report([](const scripted::request&) { return page_of(0, 0); });
+    invalid_by("of another server", "its page counts 0 finished requests of the 3 sent");
+    server.report([&](const scripted::request&) { return page_of(2 * counts(), 3 * counts()); });
+    invalid_by("others", "its page counts 6 finished requests, and 3 were sent");
+    server.report([&](const scripted::request&) {
+        return page_of(counts(), 1000 - 3 * counts());
+    });
+    invalid_by("falls", "it restarted in repeat 1, or another one answers at its address");
+}
+
+TEST_CASE("a server that does not count requests is checked by its tokens") {
+    const scripted::server server;
+    int more = 0, from = 0;  // tokens of somebody else, after so many requests
+    server.report([&](const scripted::request&) {
+        const int n = static_cast<int>(server.log().size());
+        return "llamacpp:requests_processing 0\nllamacpp:requests_deferred 0\n"
+               "llamacpp:tokens_predicted_total " + std::to_string(3 * n + (n > from ? more : 0)) +
+               "\n";
+    });
+    scenario s = three_on(server, "llama");
+    s.slos = {generated_tokens == 9};
+    CHECK(outcome_of(run(s), nine) == verdict::pass);
+    more = 5;
+    from = static_cast<int>(server.log().size()) + 2;
+    s.name = "llama with others";
+    const result r = run(s);
+    CHECK(outcome_of(r, nine) == verdict::invalid);
+    CHECK(reason_of(r, nine).find("its page counts 14 generated tokens, and the usage of the "
+                                  "answers 9") != std::string::npos);
+    s.slos = {server_requests == expected};
+    CHECK(refusal_of(s).find("the page of llama.cpp does not report it") != std::string::npos);
+    s.slos = {generated_tokens == 9, cached_tokens == expected};
+    s.prepare = {reset};
+    CHECK(refusal_of(s).find("the page of llama.cpp does not report it") != std::string::npos);
+}
+
+TEST_CASE("counts are held against another build, and against a run that was kept") {
+    engine smaller = quick_engine();
+    smaller.kv.block_tokens = 64;
+    scenario s = talks_on(simulated(quick_engine()), "builds");
+    s.baseline = simulated(smaller);
+    s.slos = {cached_tokens >= baseline, prefilled_tokens <= 0.9 * baseline,
+              generated_tokens == baseline, cached_tokens <= baseline};
+    const result pair = run(s);
+    for (const char* slo : {"cached_tokens >= baseline", "prefilled_tokens <= 0.9 * baseline",
+                            "generated_tokens == baseline"}) {
+        CAPTURE(reason_of(pair, slo));
+        CHECK(outcome_of(pair, slo) == verdict::pass);
+    }
+    CHECK(outcome_of(pair, "cached_tokens <= baseline") == verdict::fail);
+    CHECK(reason_of(pair, "cached_tokens <= baseline").find(" more than the baseline") !=
+          std::string::npos);
+
+    const scratch files;
+    const std::string file = files.file("work.json");
+    s = talks_on(simulated(quick_engine()), "kept");
+    s.baseline = stored(file.c_str());
+    s.slos = {cached_tokens == baseline, prefilled_tokens <= baseline};
+    {
+        const variable writing("LLMBENCH_WRITE_BASELINE", "1");
+        run(s);
+    }
+    const result again = run(s);
+    CAPTURE(reason_of(again, "cached_tokens == baseline"));
+    CHECK(outcome_of(again, "cached_tokens == baseline") == verdict::pass);
+    CHECK(outcome_of(again, "prefilled_tokens <= baseline") == verdict::pass);
+    engine none = quick_engine();
+    none.prefix_cache = false;
+    s.target = simulated(none);
+    CHECK(outcome_of(run(s), "cached_tokens == baseline") == verdict::fail);
+}
+
 TEST_CASE("what is judged again from files is the same") {
     scenario s = talks_on(simulated(quick_engine()), "again");
     const result r = run(s);
     check_rejudged(r, s.slos);
+}
+
+TEST_CASE("a rehearsal counts on its model, whose cache is empty before each repeat") {
+    virtual_world::has_rehearsed = true;
+    const variable rehearsing("LLMBENCH_REHEARSE", "1");
+    const result r = run(talks_on(at("http://127.0.0.1:1"), "rehearsed"));
+    for (const char* slo : objectives) {
+        CAPTURE(reason_of(r, slo));
+        CHECK(outcome_of(r, slo) == verdict::skipped);
+        CHECK(reason_of(r, slo) == "a rehearsal: pass on the model");
+    }
+}
+
+TEST_CASE("the page has a table of all counts, with what is expected of prompts") {
+    run(talks_on(simulated(quick_engine()), "shown"));
+    const std::string page = content_of(report_file("report.html"));
+    CHECK(page.find("Work of the server <span>from one idle page to another</span>") !=
+          std::string::npos);
+    for (const char* count : {"server_<wbr>requests", "prefilled_<wbr>tokens", "engine_<wbr>steps"})
+        CHECK(page.find(std::string("<th scope=\"row\">") + count + "</th>") !=
+              std::string::npos);
 }

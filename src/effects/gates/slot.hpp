@@ -117,6 +117,16 @@ inline void prepare_server(const plan& p, live_target& target, int repeat, doubl
                                      " " + why);
     }
 }
+/// The plan whose preparation is done. Models need none, but for an empty cache where work is
+/// counted.
+inline plan prepared_plan(const slot_host& host, const slot& s, run_variant v) {
+    plan p = host.plan_of(s, v);
+    if (!host.are_models) return p;
+    return with_traffic(std::move(p), [](planned_traffic& t) {
+        t.prepare.clear();
+        if (t.counts_work) t.prepare.push_back(post("/reset_prefix_cache"));
+    });
+}
 /// Makes the servers of a slot ready for it. Returns false if the time ended before.
 inline bool make_ready(const slot_host& host, const slot& s) {
     const auto left_s = [&] { return seconds_until(s.deadline_ns); };
@@ -128,10 +138,9 @@ inline bool make_ready(const slot_host& host, const slot& s) {
         }
         if (host.meter) host.meter->stage(s.name);
         target.start_cold(report_directory() + printed("/cold-%d.log", host.gate));
-        if (host.are_models) continue;
         const double within_s = std::min(left_s(), host.what.sent->limits.total.seconds());
         if (!is_in_time(s.deadline_ns, [&] {
-                prepare_server(host.plan_of(s, v), target, s.number, within_s);
+                prepare_server(prepared_plan(host, s, v), target, s.number, within_s);
             }))
             return false;
     }

@@ -5,6 +5,7 @@
 #include "extensions/work/foresee.hpp"
 #include "extensions/work/core/judged.hpp"
 #include "extensions/work/core/planned.hpp"
+#include "extensions/work/core/reports.hpp"
 #include "extensions/work/core/words.hpp"
 
 namespace llmbench {
@@ -15,7 +16,8 @@ inline constinit const extension work_counted{.name = "work",
                                               .add_to_plan = add_counts_to_plan,
                                               .check_counters = check_counters,
                                               .foresee = foresee,
-                                              .judge_work = judge_work};
+                                              .judge_work = judge_work,
+                                              .show = show_work};
 /// Before static objects of other files, which may be gates.
 [[gnu::constructor(101)]] static void add_counts_of_work() { add(work_counted); }
 

@@ -95,9 +95,20 @@ inline std::string fault_of_count(const repeat_data& d, const statistic_data& wh
 
 // ---- what a count is held against
 
+/// What the model expects of the prompts of a repeat; NaN: unknown, or another count.
+inline double expected_of_prompts(const repeat_facts& d, const std::string& count) {
+    const foreseen_work& w = d.foreseen;
+    const bool is_cached = count == "cached_tokens";
+    const bool is_of_prompts = is_cached || count == "prefilled_tokens";
+    if (!is_of_prompts || w.prompt.empty() || w.cached.size() != w.prompt.size())
+        return not_a_number;
+    double n = 0;
+    for (std::size_t i = 0; i < w.prompt.size(); ++i)
+        n += is_cached ? w.cached[i] : w.prompt[i] - w.cached[i];
+    return n;
+}
 /// What the model expects of a repeat; NaN: unknown.
 inline double expected_in(const repeat_data& d, const std::string& count) {
-    const foreseen_work& w = d.foreseen;
     double n = 0;
     if (count == "server_requests") return requests_sent(d);
     if (count == "generated_tokens") {
@@ -105,10 +116,7 @@ inline double expected_in(const repeat_data& d, const std::string& count) {
             n += r.most_output_tokens > 0 ? r.most_output_tokens : not_a_number;
         return n;
     }
-    if (w.prompt.empty() || w.cached.size() != w.prompt.size()) return not_a_number;
-    for (std::size_t i = 0; i < w.prompt.size(); ++i)
-        n += count == "cached_tokens" ? w.cached[i] : w.prompt[i] - w.cached[i];
-    return n;
+    return expected_of_prompts(d, count);
 }
 /// The counts of all repeats, and what each is held against.
 struct work_columns {
