@@ -3,6 +3,7 @@
 #   ci/reality.sh             all of tests/reality/servers
 #   ci/reality.sh NAME...     these
 #   ci/reality.sh --list      their names, versions and what each installs
+#   ci/reality.sh --work [NAME...]    counts the work of vllm and sglang: what repeats, what finds regressions
 # Needs PyPI (uv and the servers come from there), and for some the Go module proxy; gigabytes of disk.
 # No GPU and no model: the servers run on the CPU, on a tiny model that is made on the spot.
 set -euo pipefail
@@ -21,6 +22,12 @@ if [[ ${1:-} == --list ]]; then
     done
     exit
 fi
+counts_work=''
+if [[ ${1:-} == --work ]]; then
+    counts_work=yes
+    shift
+    if (($# == 0)); then set -- vllm sglang; fi
+fi
 names=("$@")
 if (($# == 0)); then names=("${all[@]}"); fi
 for name in "${names[@]}"; do
@@ -29,8 +36,14 @@ done
 
 need_compiler
 need_python_tools
-say "building the gates into build/reality"
 mkdir -p build/reality
+if [[ $counts_work ]]; then
+    say "building the program into build/reality/program"
+    cmake -S . -B build/reality/program -DCMAKE_BUILD_TYPE=Release -DLLMBENCH_BUILD_PROGRAM=ON
+    cmake --build build/reality/program --target llmbench_program
+    exec bash tests/reality/work.sh build/reality/program/llmbench build/reality 30 "${names[@]}"
+fi
+say "building the gates into build/reality"
 if [[ ! build/reality/gates -nt llmbench.hpp || ! build/reality/gates -nt tests/reality/gates.cpp ]]; then
     g++ -std=c++20 -Og -I. tests/reality/gates.cpp -o build/reality/gates -pthread
 fi

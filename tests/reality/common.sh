@@ -58,3 +58,16 @@ source_of() {
     tar -xzf "$home"/sdist/*.tar.gz -C "$home/source" --strip-components=1
     rm -rf "$home/sdist"
 }
+
+# make_models: tiny ones of random weights, for all servers
+make_models() {
+    local maker=$reality/../real_engine variant
+    mkdir -p "$models"
+    for variant in normal eos; do
+        [[ -s $models/hf-$variant/config.json ]] ||
+            python3 "$maker/make_hf_model.py" --variant "$variant" -o "$models/hf-$variant"
+    done
+    [[ -s $models/tiny.gguf ]] || python3 "$maker/make_model.py" -o "$models/tiny.gguf"
+    [[ -s $models/tiny-eos.gguf ]] ||
+        python3 "$maker/make_model.py" --variant eos -o "$models/tiny-eos.gguf"
+}

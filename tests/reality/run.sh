@@ -17,18 +17,6 @@ unset "${!LLMBENCH_@}" "${!SERVER_@}" API_KEY
 # With it servers compile their modules anew at each start.
 unset PYTHONDONTWRITEBYTECODE
 
-make_models() {
-    local maker=$reality/../real_engine variant
-    mkdir -p "$models"
-    for variant in normal eos; do
-        [[ -s $models/hf-$variant/config.json ]] ||
-            python3 "$maker/make_hf_model.py" --variant "$variant" -o "$models/hf-$variant"
-    done
-    [[ -s $models/tiny.gguf ]] || python3 "$maker/make_model.py" -o "$models/tiny.gguf"
-    [[ -s $models/tiny-eos.gguf ]] ||
-        python3 "$maker/make_model.py" --variant eos -o "$models/tiny-eos.gguf"
-}
-
 # --- the server that runs
 
 running=''   # its process group

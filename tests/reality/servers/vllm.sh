@@ -46,6 +46,8 @@ start() {
     local more=() of=$models/hf-$2
     if [[ $2 == openai_embeddings || $2 == rerank ]]; then of=$home/$2 more=(--runner pooling); fi
     if [[ ${API_KEY:-} ]]; then more+=(--api-key "$API_KEY"); fi
+    # shellcheck disable=SC2206  # several options
+    more+=(${MORE_OPTIONS:-})
     # Without the last option no answer says what of its prompt was cached.
     exec "$home/venv/bin/vllm" serve "$of" --served-model-name "$model" --host 127.0.0.1 \
         --port "$1" --max-model-len "$context" --enforce-eager --enable-prompt-tokens-details \
