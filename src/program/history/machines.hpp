@@ -16,14 +16,17 @@
 namespace history_tool {
 
 /// "+4.1 % [+2 %, +6.2 %]", or why there is none.
-inline std::string effect_text(const history_series& s, const series_machines& of,
-                               const machine_effect& m) {
+inline std::string effect_text(const history_series& s, const vector<run_level>& runs,
+                               const series_machines& of, const machine_effect& m) {
     if (!m.overlaps) return "ran at no other machine's time: not compared";
     const double reach = reach_of_effect(of, m), sign = s.at_most ? 1 : -1;
     if (!std::isfinite(reach)) return printed("under %zu runs: not compared", runs_of_known);
     const double low = s.share_of(sign * m.own - reach), high = s.share_of(sign * m.own + reach);
-    return printed("%+.1f %% [%+.1f %%, %+.1f %%]", 100 * s.share_of(sign * m.own), 100 * low,
-                   100 * high);
+    const std::string effect = printed("%+.1f %% [%+.1f %%, %+.1f %%]",
+                                       100 * s.share_of(sign * m.own), 100 * low, 100 * high);
+    if (m.turned == 0) return effect;
+    return effect + printed(", a change of %+.1f %% on ", 100 * s.share_of(sign * m.turned)) +
+           s.runs[runs[m.turned_at].run].at.substr(0, 10) + " that the others do not show";
 }
 /// The machines of one statistic, the slowest first.
 inline std::string machines_text(const std::string& gate, const history_series& s) {
@@ -46,7 +49,7 @@ inline std::string machines_text(const std::string& gate, const history_series& 
         const auto count = std::count(of.of_run.begin(), of.of_run.end(), at);
         text += "  " + m->name + std::string(longest - m->name.size() + 2, ' ') +
                 plural(static_cast<std::size_t>(count), "run") + ", last " +
-                m->last.substr(0, 10) + "  " + effect_text(s, of, *m) + "\n";
+                m->last.substr(0, 10) + "  " + effect_text(s, runs, of, *m) + "\n";
     }
     return text;
 }

@@ -125,21 +125,28 @@ TEST_CASE("the chance that slow runs are all on one machine is Fisher's") {
     CHECK(chance_of_slow(10, 2, 3, 0) == doctest::Approx(1));
 }
 TEST_CASE("a red that slow runs of the machine explain is none") {
-    // The newest three of eight runs on a are slow.
-    const vector<std::string> names = {"a", "b", "c", "d", "e"};
-    const history_series s = runs_on(names, 40, [](std::size_t i) {
-        return i == 25 || i == 30 || i == 35 ? std::log(1.2) : 0;
-    });
+    // The newest two of six runs on a are slow.
+    const vector<std::string> names = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"};
+    const auto a_turns = [](std::size_t i) { return i % 10 == 0 && i >= 40 ? std::log(1.2) : 0; };
+    const history_series s = runs_on(names, 60, a_turns);
     const history_read r = history_read_as(s, run_on::branch, 0, "a");
-    CHECK(r.learned.slow.on_it == 3);
-    CHECK(r.learned.slow.slow == 3);
-    CHECK(r.learned.slow.machines == 5);
+    CHECK(r.learned.slow.on_it == 2);
+    CHECK(r.learned.slow.slow == 2);
+    CHECK(r.learned.slow.machines == 10);
     CHECK(r.learned.slow.explain());
     const history_analysis l = judged_on(s, "a", std::log(1.2));
     CHECK(l.outcome == verdict::inconclusive);
     CHECK(l.withheld == history_hold::machine);
     CHECK(judged_on(s, "a", std::log(1.5)).outcome == verdict::fail);
     CHECK(!history_read_as(s, run_on::branch, 0, "b").learned.slow.explain());
+
+    // From three such runs on, the machine is one that is so slow since then.
+    const history_series later = runs_on(names, 80, a_turns);
+    const machine_effect a = history_read_as(later, run_on::branch).machines.all[0];
+    CHECK(a.turned == doctest::Approx(std::log(1.2)).epsilon(0.1));
+    CHECK(a.turned_at == 40);
+    CHECK(judged_on(later, "a", std::log(1.2)).outcome == verdict::pass);
+    CHECK(judged_on(later, "b", std::log(1.2)).outcome == verdict::fail);
 }
 TEST_CASE("a step that came with a machine is the machine's") {
     series_machines of;
