@@ -1310,12 +1310,15 @@ struct machine_effect {
     std::size_t runs = 0;     // that the effect is from
     double own = 0;           // what those show
     double effect = 0;        // shrunk towards none: what runs are corrected by
+    double turned = 0;        // its own step, which no other machine took; 0: none
+    std::size_t turned_at = 0;  // the run from which on it has the effect
     bool overlaps = false;    // with another machine in time: else it is the level's or its own
     bool is_known() const { return overlaps && runs >= runs_of_known; }
 };
 struct series_machines {
     vector<machine_effect> all{};
     vector<std::size_t> of_run{};  // of each run; all.size(): its machine is not known
+    vector<double> by_run{};       // the effect on each run
     double within = 0, df = 0;     // variance of the runs of one machine
     double between = 0;            // variance of the machines
     double ratio() const { return between > 0 ? within / between : infinity; }
@@ -1346,6 +1349,7 @@ inline series_machines machines_of(const history_series& s, const vector<run_lev
         at->last = r.at;
         at->last_run = i;
     }
+    out.by_run.resize(runs.size());
     for (std::size_t& m : out.of_run)  // of unknown ones, when all others are there
         if (m >= out.all.size()) m = out.all.size();
     for (machine_effect& a : out.all)
@@ -1355,8 +1359,7 @@ inline series_machines machines_of(const history_series& s, const vector<run_lev
     return out;
 }
 inline vector<run_level> without_machines(vector<run_level> runs, const series_machines& of) {
-    for (std::size_t i = 0; i < runs.size(); ++i)
-        if (of.of_run[i] < of.all.size()) runs[i].mean -= of.all[of.of_run[i]].effect;
+    for (std::size_t i = 0; i < runs.size(); ++i) runs[i].mean -= of.by_run[i];
     return runs;
 }
 
@@ -1368,38 +1371,66 @@ inline double middle_of(vector<double> v) {
     for (double& x : v) x = std::clamp(x, center - reach, center + reach);
     return mean_of(v);
 }
-/// Distances of each machine's newest runs from the levels, corrected by the effects so far.
-inline vector<vector<double>> distances_of(const vector<run_level>& runs,
-                                           const vector<history_segment>& segments,
-                                           const series_machines& of) {
-    vector<vector<double>> out(of.all.size());
+/// Distances of a machine's runs from the levels, oldest first.
+struct machine_distances {
+    vector<std::size_t> runs{};
+    vector<double> from_level{};
+    vector<double> newest(std::size_t first, std::size_t end) const {
+        const std::size_t n = std::min(end - first, newest_of_machine);
+        const auto at = from_level.begin() + static_cast<std::ptrdiff_t>(end);
+        return {at - static_cast<std::ptrdiff_t>(n), at};
+    }
+};
+/// Of each machine. The levels are of runs that are corrected by the effects so far.
+inline vector<machine_distances> distances_of(const vector<run_level>& runs,
+                                              const vector<history_segment>& segments,
+                                              const series_machines& of) {
+    vector<machine_distances> out(of.all.size());
     const vector<run_level> corrected = without_machines(runs, of);
-    const std::size_t from = runs.size() - std::min(runs.size(), searched_runs);
-    for (auto s = segments.rbegin(); s != segments.rend() && s->end > from; ++s) {
-        const double level = median_of(means_of(corrected, s->first, s->end));
-        for (std::size_t i = s->end; i-- > std::max(s->first, from);) {
+    for (const history_segment& s : segments) {
+        const double level = median_of(means_of(corrected, s.first, s.end));
+        for (std::size_t i = s.first; i < s.end; ++i) {
             const std::size_t m = of.of_run[i];
-            if (m < out.size() && of.all[m].overlaps && out[m].size() < newest_of_machine)
-                out[m].push_back(runs[i].mean - level);
+            if (m == out.size() || !of.all[m].overlaps) continue;
+            out[m].runs.push_back(i);
+            out[m].from_level.push_back(runs[i].mean - level);
         }
     }
     return out;
 }
+/// A machine's newest distances, those before its own step, and the run of that step.
+struct parted_distances {
+    vector<double> now{}, before{};
+    std::size_t step_at = 0;
+};
+/// Before so many runs have shown what it is since its step, it counts as it was.
+inline parted_distances parted(const machine_distances& d) {
+    const std::size_t n = d.runs.size(), from = n - std::min(n, searched_runs);
+    const auto first = d.from_level.begin() + static_cast<std::ptrdiff_t>(from);
+    const std::size_t step = step_in({first, d.from_level.end()}), at = from + step;
+    if (step == 0) return {d.newest(0, n), {}, 0};
+    if (n - at < runs_of_known) return {d.newest(0, at), {}, 0};
+    return {d.newest(at, n), d.newest(0, at), d.runs[at]};
+}
 /// Sets the effects by moments: variances of a one-way layout with random machines, whose means
 /// are shrunk by n / (n + within / between).
-inline void set_effects(series_machines& of, const vector<vector<double>>& distances) {
+inline void set_effects(series_machines& of, const vector<machine_distances>& distances) {
     vector<double> rest;
     double all = 0, squares = 0, machines = 0, sum = 0;
-    for (std::size_t m = 0; m < of.all.size(); ++m) {
-        of.all[m].runs = distances[m].size();
-        if (distances[m].empty()) continue;
-        of.all[m].own = middle_of(distances[m]);
-        for (const double x : distances[m]) rest.push_back(x - of.all[m].own);
-        const auto n = static_cast<double>(distances[m].size());
+    for (std::size_t i = 0; i < of.all.size(); ++i) {
+        machine_effect& m = of.all[i];
+        const parted_distances d = parted(distances[i]);
+        m.runs = d.now.size();
+        if (m.runs == 0) continue;
+        m.own = middle_of(d.now);
+        m.turned_at = d.step_at;
+        m.turned = d.before.empty() ? 0 : m.own - middle_of(d.before);
+        for (const double x : d.now) rest.push_back(x - m.own);
+        const auto n = static_cast<double>(m.runs);
         ++machines;
         all += n;
         squares += n * n;
-        sum += n * of.all[m].own;
+        sum += n * m.own;
     }
     of.df = all - machines;
     of.between = 0;
@@ -1416,9 +1447,16 @@ inline void set_effects(series_machines& of, const vector<vector<double>>& dista
     }
     const double size = (all - squares / all) / (machines - 1);
     of.between = std::max(0.0, (spread / (machines - 1) - of.within) / size);
-    for (machine_effect& m : of.all) {
+    const auto shrunk = [&](const machine_effect& m, double own) {
         const auto n = static_cast<double>(m.runs);
-        m.effect = m.runs == 0 ? 0 : m.own * n / (n + of.ratio());
+        return m.runs == 0 ? 0 : own * n / (n + of.ratio());
+    };
+    for (machine_effect& m : of.all) m.effect = shrunk(m, m.own);
+    for (std::size_t i = 0; i < of.of_run.size(); ++i) {
+        if (of.of_run[i] == of.all.size()) continue;
+        const machine_effect& m = of.all[of.of_run[i]];
+        const bool is_older = i < m.turned_at;
+        of.by_run[i] = is_older ? shrunk(m, m.own - m.turned) : m.effect;
     }
 }
 /// Levels and effects together: each is found in the runs without the other.
