@@ -274,6 +274,7 @@ public:
           block_tokens_(static_cast<int>(static_cast<long long>(e.kv.block_tokens))) {}
 
     const engine& settings() const { return e_; }
+    int block_tokens() const { return block_tokens_; }
     admission submit(double now, request r) {
         const double tokens = r.prompt_tokens + r.output_tokens;
         if (tokens > static_cast<double>(e_.max_model_len) || tokens > capacity_)
@@ -1629,7 +1630,7 @@ protected:
         question& asked = g.facts.asked;
         const auto admission = model_.submit(
             now_s(), {g.id, asked.prompt_tokens, asked.output_tokens,
-                      blocks_of(std::exchange(asked.hashes, {}), block_tokens_)});
+                      blocks_of(std::exchange(asked.hashes, {}), model_.block_tokens())});
         if (admission == engine_model::admission::accepted) return arm_step_timer();
         forget(g);
         if (admission == engine_model::admission::queue_full)
@@ -1670,7 +1671,7 @@ protected:
         g->entry.last_write_ns = now;
         on_tokens(*g, e, now);
         if (settings_.prefix_cache)
-            for (const std::uint64_t block : filled_blocks(g->facts, words, block_tokens_))
+            for (const std::uint64_t block : filled_blocks(g->facts, words, model_.block_tokens()))
                 model_.keep_block(block);
         add_words(g->facts, words, e);
         if (g->facts.asked.streamed) write_content(*g, words, e);
@@ -1862,7 +1863,6 @@ private:
     }
 
     const engine settings_;
-    const int block_tokens_ = static_cast<int>(static_cast<long long>(settings_.kv.block_tokens));
     service_observer* const told_;
     engine_model model_;
     tallies tallies_{unix_s()};

@@ -243,7 +243,7 @@ protected:
         question& asked = g.facts.asked;
         const auto admission = model_.submit(
             now_s(), {g.id, asked.prompt_tokens, asked.output_tokens,
-                      blocks_of(std::exchange(asked.hashes, {}), block_tokens_)});
+                      blocks_of(std::exchange(asked.hashes, {}), model_.block_tokens())});
         if (admission == engine_model::admission::accepted) return arm_step_timer();
         forget(g);
         if (admission == engine_model::admission::queue_full)
@@ -284,7 +284,7 @@ protected:
         g->entry.last_write_ns = now;
         on_tokens(*g, e, now);
         if (settings_.prefix_cache)
-            for (const std::uint64_t block : filled_blocks(g->facts, words, block_tokens_))
+            for (const std::uint64_t block : filled_blocks(g->facts, words, model_.block_tokens()))
                 model_.keep_block(block);
         add_words(g->facts, words, e);
         if (g->facts.asked.streamed) write_content(*g, words, e);
@@ -476,7 +476,6 @@ private:
     }
 
     const engine settings_;
-    const int block_tokens_ = static_cast<int>(static_cast<long long>(settings_.kv.block_tokens));
     service_observer* const told_;
     engine_model model_;
     tallies tallies_{unix_s()};

@@ -127,6 +127,7 @@ public:
           block_tokens_(static_cast<int>(static_cast<long long>(e.kv.block_tokens))) {}
 
     const engine& settings() const { return e_; }
+    int block_tokens() const { return block_tokens_; }
     admission submit(double now, request r) {
         const double tokens = r.prompt_tokens + r.output_tokens;
         if (tokens > static_cast<double>(e_.max_model_len) || tokens > capacity_)
