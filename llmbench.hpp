@@ -2733,7 +2733,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 37,113 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 37,115 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -15228,7 +15228,8 @@ struct planned_traffic : planned_workloads, planned_load {
 
 /// Returns the traffic of a plan that has none yet, made once.
 inline std::shared_ptr<const planned_traffic> no_traffic() {
-    static const auto none = new_shared<const planned_traffic>();
+    // Outlives statics, as reports at exit make plans, too.
+    static const auto& none = *new auto(new_shared<const planned_traffic>());
     return none;
 }
 /// What is sent in a load: the traffic, which copies share, and this program's part of it.
@@ -22701,7 +22702,8 @@ struct gate_identity {
 
 /// Returns the judging of a plan that has none yet, made once.
 inline std::shared_ptr<const planned_judging> no_judging() {
-    static const auto none = new_shared<const planned_judging>();
+    // Outlives statics, as reports at exit make plans, too.
+    static const auto& none = *new auto(new_shared<const planned_judging>());
     return none;
 }
 /// A checked scenario with all defaults filled in. Copies share traffic and judging.

@@ -306,6 +306,12 @@ public:
         cached_order_.clear();
     }
     void hold_up(double seconds) { held_up_s_ += seconds; }
+    /// No step begins until it resumes; requests are taken meanwhile, and wait.
+    void pause() { is_paused_ = true; }
+    void resume(double now) {
+        is_paused_ = false;
+        if (!stepping_) begin_step(now);
+    }
     /// The end of the running step, infinite if idle.
     double step_end() const { return stepping_ ? step_end_ : infinity; }
 
@@ -369,6 +375,7 @@ private:
                 first ? 0 : step_end_ - before};
     }
     void begin_step(double now) {
+        if (is_paused_) return;
         admit(now);
         if (all_of(running_, [](const sequence& s) { return s.cancelled; })) return;
         long long budget = std::max(1ll, static_cast<long long>(e_.prefill_budget));
@@ -445,7 +452,7 @@ private:
     int block_tokens_;
     double reserved_ = 0;
     double step_end_ = 0, held_up_s_ = 0;
-    bool stepping_ = false;
+    bool stepping_ = false, is_paused_ = false;
     std::deque<sequence> waiting_{};
     vector<sequence> running_{};
     std::set<std::uint64_t> cached_{};
@@ -1379,6 +1386,24 @@ inline reply about_server(std::string_view path, const engine_state& m, const ta
         return {200, "text/plain; version=0.0.4; charset=utf-8", vllm_page(m, t)};
     return error_reply(404, "no such path");
 }
+/// What an engine is told beside its requests, by vLLM's paths and SGLang's.
+enum class engine_order : unsigned char { forget_blocks, pause, resume };
+inline maybe<engine_order> order_at(std::string_view path) {
+    using enum engine_order;
+    if (path == "/reset_prefix_cache" || path == "/flush_cache") return forget_blocks;
+    if (path == "/pause" || path == "/pause_generation") return pause;  // as with mode=keep
+    if (path == "/resume" || path == "/continue_generation") return resume;
+    return {};
+}
+inline reply reply_to_order(engine_order what, engine_model& on, double now) {
+    switch (what) {
+    case engine_order::forget_blocks: on.forget_blocks(); break;
+    case engine_order::pause: on.pause(); break;
+    case engine_order::resume: on.resume(now); break;
+    }
+    return {200, "application/json", "{}"};
+}
+
 struct simulated_profiler {
     bool runs = false;
 };
@@ -1696,12 +1721,12 @@ private:
             if (told_) told_->on_profiler(asked.path, r.status);
             return s.answer(r);
         }
-        if (asked.path == "/reset_prefix_cache" || asked.path == "/flush_cache") {  // of SGLang
-            model_.forget_blocks();
-            return s.answer({200, "application/json", "{}"});
+        if (const auto order = order_at(asked.path)) {
+            catch_up();
+            s.answer(reply_to_order(*order, model_, now_s()));
+            return arm_step_timer();
         }
-        const bool adapts = is_of_adapters(asked.path);
-        const bool counts = asked.path == "/tokenize";
+        const bool adapts = is_of_adapters(asked.path), counts = asked.path == "/tokenize";
         const maybe<api_format> api = api_at(asked.path);
         if (!api && !counts && !adapts) return s.answer(error_reply(404, "no such path"));
         picojson::value body;

@@ -309,12 +309,12 @@ private:
             if (told_) told_->on_profiler(asked.path, r.status);
             return s.answer(r);
         }
-        if (asked.path == "/reset_prefix_cache" || asked.path == "/flush_cache") {  // of SGLang
-            model_.forget_blocks();
-            return s.answer({200, "application/json", "{}"});
+        if (const auto order = order_at(asked.path)) {
+            catch_up();
+            s.answer(reply_to_order(*order, model_, now_s()));
+            return arm_step_timer();
         }
-        const bool adapts = is_of_adapters(asked.path);
-        const bool counts = asked.path == "/tokenize";
+        const bool adapts = is_of_adapters(asked.path), counts = asked.path == "/tokenize";
         const maybe<api_format> api = api_at(asked.path);
         if (!api && !counts && !adapts) return s.answer(error_reply(404, "no such path"));
         picojson::value body;

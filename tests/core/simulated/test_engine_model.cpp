@@ -556,3 +556,21 @@ TEST_CASE("jitter spreads the steps around their time") {
     CHECK(std::sqrt(sample_variance(lengths)) == doctest::Approx(0.0011).epsilon(0.05));
     CHECK(*std::min_element(lengths.begin(), lengths.end()) > 0.001);
 }
+
+TEST_CASE("a paused engine ends its step, takes requests, and begins none until it resumes") {
+    engine_model m(plain());
+    CHECK(m.submit(0, ask(1, 10, 2)) == admission::accepted);
+    m.pause();
+    CHECK(m.step_end() == about(0.012));
+    CHECK(m.finish_step().size() == 1);
+    CHECK(m.step_end() == infinity);
+    CHECK(m.submit(1, ask(2, 10, 1)) == admission::accepted);
+    CHECK(m.submit(2, ask(3, 10, 1)) == admission::accepted);
+    CHECK(m.step_end() == infinity);
+    CHECK(m.waiting() == 2);
+    m.resume(3);
+    CHECK(m.step_end() == about(3 + 0.010 + 3 * 0.001 + 20 * 0.0001));
+    CHECK(run_dry(m).size() == 3);
+    m.resume(9);
+    CHECK(m.step_end() == infinity);
+}

@@ -159,6 +159,12 @@ public:
         cached_order_.clear();
     }
     void hold_up(double seconds) { held_up_s_ += seconds; }
+    /// No step begins until it resumes; requests are taken meanwhile, and wait.
+    void pause() { is_paused_ = true; }
+    void resume(double now) {
+        is_paused_ = false;
+        if (!stepping_) begin_step(now);
+    }
     /// The end of the running step, infinite if idle.
     double step_end() const { return stepping_ ? step_end_ : infinity; }
 
@@ -222,6 +228,7 @@ private:
                 first ? 0 : step_end_ - before};
     }
     void begin_step(double now) {
+        if (is_paused_) return;
         admit(now);
         if (all_of(running_, [](const sequence& s) { return s.cancelled; })) return;
         long long budget = std::max(1ll, static_cast<long long>(e_.prefill_budget));
@@ -298,7 +305,7 @@ private:
     int block_tokens_;
     double reserved_ = 0;
     double step_end_ = 0, held_up_s_ = 0;
-    bool stepping_ = false;
+    bool stepping_ = false, is_paused_ = false;
     std::deque<sequence> waiting_{};
     vector<sequence> running_{};
     std::set<std::uint64_t> cached_{};

@@ -283,6 +283,24 @@ inline reply about_server(std::string_view path, const engine_state& m, const ta
         return {200, "text/plain; version=0.0.4; charset=utf-8", vllm_page(m, t)};
     return error_reply(404, "no such path");
 }
+/// What an engine is told beside its requests, by vLLM's paths and SGLang's.
+enum class engine_order : unsigned char { forget_blocks, pause, resume };
+inline maybe<engine_order> order_at(std::string_view path) {
+    using enum engine_order;
+    if (path == "/reset_prefix_cache" || path == "/flush_cache") return forget_blocks;
+    if (path == "/pause" || path == "/pause_generation") return pause;  // as with mode=keep
+    if (path == "/resume" || path == "/continue_generation") return resume;
+    return {};
+}
+inline reply reply_to_order(engine_order what, engine_model& on, double now) {
+    switch (what) {
+    case engine_order::forget_blocks: on.forget_blocks(); break;
+    case engine_order::pause: on.pause(); break;
+    case engine_order::resume: on.resume(now); break;
+    }
+    return {200, "application/json", "{}"};
+}
+
 struct simulated_profiler {
     bool runs = false;
 };
