@@ -3,7 +3,8 @@
 #include "program/slo_text.hpp"
 #include "extensions/capacity/api.hpp"
 #include "extensions/answers/api.hpp"
-#include "extensions/work/core/words.hpp"
+#include "extensions/work/api.hpp"
+#include "extensions/work/core/objective.hpp"
 
 #include <cstddef>
 #include <stdexcept>

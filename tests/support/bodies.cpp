@@ -1,5 +1,5 @@
 // What the parts have that is not inline, once for all unit tests. It leaves out what has effects, but for
-// the reading of questions and sessions. Embeddings, searches, side tasks and WebSockets are known.
+// the reading of questions and sessions. Embeddings, searches, side tasks, WebSockets and counts of work are known.
 #include "core/bodies/values.hpp"
 #include "core/bodies/result.hpp"
 #include "extensions/answers/read_questions.hpp"
@@ -8,3 +8,4 @@
 #include "extensions/faults/bodies.hpp"
 #include "extensions/sessions/read_sessions.hpp"
 #include "extensions/websocket/bodies.hpp"
+#include "extensions/work/core/words.hpp"

@@ -94,7 +94,8 @@ struct gate_identity {
 
 /// Returns the judging of a plan that has none yet, made once.
 inline std::shared_ptr<const planned_judging> no_judging() {
-    static const auto none = new_shared<const planned_judging>();
+    // Outlives statics, as reports at exit make plans, too.
+    static const auto& none = *new auto(new_shared<const planned_judging>());
     return none;
 }
 /// A checked scenario with all defaults filled in. Copies share traffic and judging.

@@ -105,7 +105,8 @@ struct planned_traffic : planned_workloads, planned_load {
 
 /// Returns the traffic of a plan that has none yet, made once.
 inline std::shared_ptr<const planned_traffic> no_traffic() {
-    static const auto none = new_shared<const planned_traffic>();
+    // Outlives statics, as reports at exit make plans, too.
+    static const auto& none = *new auto(new_shared<const planned_traffic>());
     return none;
 }
 /// What is sent in a load: the traffic, which copies share, and this program's part of it.

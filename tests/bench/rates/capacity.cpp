@@ -72,6 +72,12 @@ struct subject {
         return low * std::pow(high / low, -at_low / (at_high - at_low));
     }
 };
+judging_parameters parameters_of(const subject& on, const judging_rule& rule) {
+    judging_parameters p;
+    p.slos = on.slos;
+    p.rule = rule;
+    return p;
+}
 subject subject_of(const objective& o, double most, double noise, std::uint64_t seed) {
     generator first(seed, 5);
     subject s;
@@ -98,7 +104,7 @@ struct searched {
 };
 searched search(const subject& on, const judging_rule& rule, double start, generator& random) {
     const search_parameters t{.start = start};
-    const judging_parameters judged_by{.slos = on.slos, .rule = rule};
+    const judging_parameters judged_by = parameters_of(on, rule);
     vector<probe> probes;
     std::map<double, measurements> at;  // by load
     searched out;
@@ -170,7 +176,7 @@ verdict verdict_of(carried shown) {
 }
 /// The gate at one load: the conjunction of its objectives by 2 to 5 repeats.
 void judge_gate(const subject& on, const judging_rule& rule, double load, generator& random, tally& to) {
-    const judging_parameters judged_by{.slos = on.slos, .rule = rule};
+    const judging_parameters judged_by = parameters_of(on, rule);
     measurements e;
     e.arrival_cv2 = 1;
     carried shown = carried::open;
@@ -316,7 +322,7 @@ void varied_row(study_run& o, double spread, long long asked) {
                    static_cast<int>(e.candidate.size()) < last_analysis) {
                 const double wandered = std::exp(0.01 * random.normal());
                 e.candidate.push_back(simulated_run(t, machine(wandered, random.next())));
-                shown = result_at(e, {.slos = on.slos, .rule = rule});
+                shown = result_at(e, parameters_of(on, rule));
             }
             to.add(verdict_of(shown.is), static_cast<long long>(e.candidate.size()));
         });

@@ -1,6 +1,7 @@
 // Objectives on work and their text, from which their terms are read back.
 #include "core/metric/table.hpp"
-#include "extensions/work/core/words.hpp"
+#include "extensions/work/api.hpp"
+#include "extensions/work/core/objective.hpp"
 
 #include <doctest/doctest.h>
 

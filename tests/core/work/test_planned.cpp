@@ -1,6 +1,6 @@
 // Which gates can count work: each refusal in one sentence, and what the plan of the others is.
+#include "extensions/work/api.hpp"
 #include "extensions/work/core/planned.hpp"
-#include "extensions/work/core/words.hpp"
 #include "support/scenarios.hpp"
 
 #include <doctest/doctest.h>
