@@ -33,7 +33,7 @@
 // scenario" (all options with their defaults), "results", "verbs and assertions". A file that
 // includes the header pays for that part alone.
 //
-// The implementation begins in line 2736 of llmbench.hpp. Part two is the pure core: parsing,
+// The implementation begins in line 2753 of llmbench.hpp. Part two is the pure core: parsing,
 // statistics, schedules, verdicts and reports as functions from values to values, which do no I/O
 // and know no clock. Part three holds the effects: clocks, sockets, processes, files. Both are
 // compiled in the one file that defines LLMBENCH_IMPLEMENT (or LLMBENCH_MAIN, which adds doctest's
@@ -49,11 +49,11 @@
 //   [A] metrics of your own
 //   [A] SLO expressions
 //   [A] published limits
+//   [A] side tasks and profiles
 //   [A] lengths and arrivals
 //   [A] APIs, ours and your own
 //   [A] workloads
 //   [A] targets
-//   [A] side tasks and profiles
 //   [A] the scenario
 //   [A] results
 //   [A] verbs and assertions
@@ -249,6 +249,7 @@
 //   [E] looks at a load of both variants before its end
 //   [E] what the repeats so far decide
 //   [E] the progress of a repeat
+//   [E] posts to servers around a load: what prepares them, and what holds a burst
 //   [E] one repeat
 //   [E] slots: what is loaded at one time, and what follows
 //   [E] the repeats of a gate on its servers
@@ -1502,6 +1503,81 @@ inline constexpr latency_limits
 
 }  // namespace presets
 
+// ===== [A] side tasks and profiles ===============================================================
+
+/// One step of a side task: a request to the server, or a command of the machine.
+struct task_step {
+    types::text path{}, body{};
+    types::text line{};  ///< of a command
+};
+/// POST to a path of the server, with its key; the answer must be 2xx. `{n}` in the path or the
+/// body is the count of this step, from 1 in each repeat.
+inline task_step post(const types::text& path, const types::text& body = "{}") {
+    return {path, body, {}};
+}
+/// A line for /bin/sh, which must exit with 0. `{n}` as in post(); `{url}` and LLMBENCH_URL are the
+/// server's URL. Processes that it leaves are ended with the gate. A simulated server then has real
+/// sockets.
+inline task_step command(const types::text& line) { return {{}, {}, line}; }
+
+namespace detail {
+template <class T>
+struct include_llmbench_faults_hpp;  // which defines it
+}  // namespace detail
+class task_steps : public types::list<task_step> {
+public:
+    task_steps() = default;
+    template <class Step>
+        requires(__is_same(Step, task_step))
+    task_steps(std::initializer_list<Step> steps)
+        : types::list<task_step>(detail::include_llmbench_faults_hpp<Step>::taken(steps)) {}
+    template <class Steps>
+        requires requires { typename Steps::allocator_type; }
+    task_steps(const Steps& steps)
+        : types::list<task_step>(detail::include_llmbench_faults_hpp<Steps>::taken(steps)) {}
+};
+
+/// Steps under the measured load, at the same times in each repeat and variant. A round of steps
+/// that has begun is finished, even after the load.
+struct side_task {
+    types::text name{};  ///< as in during("adapters"); up to 60 characters, unique
+    time_span every{};   ///< one step after each `every`, in turn; 0: all steps, once
+    task_steps steps{};
+    types::maybe<time_span> first{};  ///< offset in the measured part; default: `every`
+    /// false: a failed step makes the gate invalid, because the load differs; true: it is reported.
+    bool may_fail = false;
+    /// For a task that disturbs the server: requests that fail within this time of a step count in
+    /// no error rate and no latency, and the server may restart.
+    time_span excuses{};
+};
+
+/// `.on_fail = profile{}`: when an objective is missed, the gate asks the server for a profile of a
+/// few seconds of the same load, after the measurement. It sends POST /start_profile and
+/// /stop_profile: SGLang always has them, vLLM if started with VLLM_TORCH_PROFILER_DIR or
+/// --profiler-config. Shell commands (both or none) replace them, with the server's URL as `{url}`
+/// and LLMBENCH_URL; processes that they leave are ended after `stop`. `start` has 30 s, `stop` 60
+/// s. A profile that fails changes no verdict; reports say why there is none.
+struct profile {
+    types::text start{};
+    types::text stop{};
+    time_span duration = time_span::from_seconds(5);  ///< above 0, at most 60 s
+};
+
+/// A profile, or none.
+class any_profile {
+public:
+    any_profile() = default;
+    template <class P>
+        requires(__is_same(P, profile))
+    any_profile(const P& p)
+        : what_(detail::box::make(detail::include_llmbench_faults_hpp<P>::taken(p))) {}
+    explicit operator bool() const { return !what_.empty(); }
+    const profile& operator*() const { return *what_.get<profile>(); }
+
+private:
+    detail::box what_{};
+};
+
 // ===== [A] lengths and arrivals ==================================================================
 
 /// A distribution of lengths in tokens. Draws are rounded to whole tokens, at least 1.
@@ -1602,6 +1678,7 @@ struct arrival_data {
     long long users = 1;
     time_distribution think{};
     double users_ramp_s = 0;
+    list<task_step> held{};    // none, or what holds a burst at the server and what releases it
     bool is_searched = false;  // its rate or its users are searched
     text described{};          // the whole pattern in words, if read back from a file
 };
@@ -1684,6 +1761,21 @@ public:
     arrival_pattern(const detail::has_arrivals& a) : has_arrivals(a.data()) {}
 };
 
+/// Everything at the start.
+class burst : public open_loop {
+public:
+    explicit burst(const detail::arrival_data& d) : open_loop(d) {}
+    /// The server gets `hold` before the first request and `release` once all are sent, so that all
+    /// wait before its first step: `held(post("/pause?mode=keep"), post("/resume"))` of vLLM. Work
+    /// is exact then, and times mean nothing. A post without a 2xx answer within 30 s, or
+    /// limits.total, makes the gate invalid; `release` is sent in any case.
+    arrival_pattern held(const task_step& hold, const task_step& release) const {
+        burst copy = *this;
+        copy.data_.held = {hold, release};
+        return copy;
+    }
+};
+
 /// Evenly spaced requests; rates of open loops are above 0, at most 1000000_rps.
 open_loop constant(request_rate rate);
 /// Exponential gaps, scaled so that n requests take exactly n / rate.
@@ -1702,7 +1794,7 @@ open_loop steps(std::initializer_list<load_step> stages);
 /// `.requests`, `.duration` or the trace, whichever comes first.
 inline trace_replay replay(const types::text& trace_file) { return trace_replay(trace_file); }
 /// Everything is sent at the start: the offline, saturating case.
-open_loop all_at_once();
+burst all_at_once();
 /// A fixed number of users, 1 to 100000.
 template <detail::integer I>
 closed_loop_users closed_loop(I users) { return closed_loop_users(static_cast<long long>(users)); }
@@ -2225,81 +2317,6 @@ private:
     bool is_stored_ = false;
 };
 
-// ===== [A] side tasks and profiles ===============================================================
-
-/// One step of a side task: a request to the server, or a command of the machine.
-struct task_step {
-    types::text path{}, body{};
-    types::text line{};  ///< of a command
-};
-/// POST to a path of the server, with its key; the answer must be 2xx. `{n}` in the path or the
-/// body is the count of this step, from 1 in each repeat.
-inline task_step post(const types::text& path, const types::text& body = "{}") {
-    return {path, body, {}};
-}
-/// A line for /bin/sh, which must exit with 0. `{n}` as in post(); `{url}` and LLMBENCH_URL are the
-/// server's URL. Processes that it leaves are ended with the gate. A simulated server then has real
-/// sockets.
-inline task_step command(const types::text& line) { return {{}, {}, line}; }
-
-namespace detail {
-template <class T>
-struct include_llmbench_faults_hpp;  // which defines it
-}  // namespace detail
-class task_steps : public types::list<task_step> {
-public:
-    task_steps() = default;
-    template <class Step>
-        requires(__is_same(Step, task_step))
-    task_steps(std::initializer_list<Step> steps)
-        : types::list<task_step>(detail::include_llmbench_faults_hpp<Step>::taken(steps)) {}
-    template <class Steps>
-        requires requires { typename Steps::allocator_type; }
-    task_steps(const Steps& steps)
-        : types::list<task_step>(detail::include_llmbench_faults_hpp<Steps>::taken(steps)) {}
-};
-
-/// Steps under the measured load, at the same times in each repeat and variant. A round of steps
-/// that has begun is finished, even after the load.
-struct side_task {
-    types::text name{};  ///< as in during("adapters"); up to 60 characters, unique
-    time_span every{};   ///< one step after each `every`, in turn; 0: all steps, once
-    task_steps steps{};
-    types::maybe<time_span> first{};  ///< offset in the measured part; default: `every`
-    /// false: a failed step makes the gate invalid, because the load differs; true: it is reported.
-    bool may_fail = false;
-    /// For a task that disturbs the server: requests that fail within this time of a step count in
-    /// no error rate and no latency, and the server may restart.
-    time_span excuses{};
-};
-
-/// `.on_fail = profile{}`: when an objective is missed, the gate asks the server for a profile of a
-/// few seconds of the same load, after the measurement. It sends POST /start_profile and
-/// /stop_profile: SGLang always has them, vLLM if started with VLLM_TORCH_PROFILER_DIR or
-/// --profiler-config. Shell commands (both or none) replace them, with the server's URL as `{url}`
-/// and LLMBENCH_URL; processes that they leave are ended after `stop`. `start` has 30 s, `stop` 60
-/// s. A profile that fails changes no verdict; reports say why there is none.
-struct profile {
-    types::text start{};
-    types::text stop{};
-    time_span duration = time_span::from_seconds(5);  ///< above 0, at most 60 s
-};
-
-/// A profile, or none.
-class any_profile {
-public:
-    any_profile() = default;
-    template <class P>
-        requires(__is_same(P, profile))
-    any_profile(const P& p)
-        : what_(detail::box::make(detail::include_llmbench_faults_hpp<P>::taken(p))) {}
-    explicit operator bool() const { return !what_.empty(); }
-    const profile& operator*() const { return *what_.get<profile>(); }
-
-private:
-    detail::box what_{};
-};
-
 // ===== [A] the scenario ==========================================================================
 
 /// Time limits of one request, which fails beyond them, and of the wait for the last ones.
@@ -2733,7 +2750,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 37,115 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 37,238 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -14296,6 +14313,9 @@ inline std::string arrival_text(const arrival_data& a) {
             break;
         default: break;
     }
+    if (!a.held.empty())
+        t += ", held from POST " + printable(str(a.held[0].path), 80) + " to POST " +
+             printable(str(a.held[1].path), 80);
     return a.max_in_flight > 0 ? t + printed(", at most %lld in flight", a.max_in_flight) : t;
 }
 
@@ -15604,6 +15624,8 @@ inline std::string load_hash(const planned_traffic& p) {
         number(s.rate.per_second);
         number(s.lasts.seconds());
     }
+    for (const task_step& s : a.held)
+        for (const text* of : {&s.path, &s.body}) add_text(h, str(*of));
     add_users(h, a);
     add_text(h, p.scores);
     for_each_part(p, [&](const plan_part& part) {
@@ -23083,6 +23105,14 @@ inline void check_selection(const statistic_data& w, const slo_context& c,
     check_steps_selected(w.which, c, given);
 }
 
+/// Of a held burst the client knows no time that is the server's.
+inline void check_held(const statistic_data& w, const slo_context& c, const std::string& given) {
+    if (c.sent.arrivals.held.empty() || w.metric == metric_id::error_rate ||
+        is_of_answers(w.metric))
+        return;
+    refuse({given, "the server holds its requests until all are there, so times mean nothing: "
+                   "objectives on work, errors and answers can be judged"});
+}
 /// Some metrics need a load that saturates, or conversations.
 inline void check_metric_of_load(const statistic_data& w, const slo_context& c,
                                  const std::string& given) {
@@ -23183,6 +23213,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
     day_of_end(s);
     if (is_capacity(w.metric)) return check_capacity(s, c, given);
     if (is_of_work(w.metric)) return;  // by the extension, of the whole plan
+    check_held(w, c, given);
     for (const statistic_data& part : w.parts) {
         if (!is_of_requests(part.metric) && !is_throughput(part.metric))
             refuse({given, "a ratio is of times and speeds of requests, or of throughputs"});
@@ -23279,16 +23310,26 @@ inline void check_step(const task_step& s, const std::string& given) {
         refuse({given, "post(\"", printable(path, 80), "\"): a path of the server begins with / "
                 "and has no blanks"});
 }
+/// A step that is a post alone.
+inline void check_post(const task_step& s, const std::string& field) {
+    if (!s.line.empty())
+        refuse({field, " has a command(...): it takes post(\"/path\", body) alone; "
+                "endpoint{.cold} and side tasks (beside) take commands"});
+    check_step(s, field + ": ");
+}
+inline void check_held(const arrival_data& a) {
+    for (const task_step& step : a.held) check_post(step, "arrivals.held");
+    if (!a.held.empty() && (a.kind != arrival_kind::all_at_once || a.max_in_flight > 0))
+        refuse({"arrivals is ", arrival_text(a),
+                ": only all_at_once(), without max_in_flight, can be held"});
+}
 inline vector<task_step> planned_preparation(const scenario& s) {
     vector<task_step> all;
     if (s.prepare.size() > 16)
         refuse({printed("prepare has %zu requests: up to 16 are allowed",
                         static_cast<std::size_t>(s.prepare.size()))});
     for (const task_step& step : s.prepare) {
-        if (!step.line.empty())
-            refuse({"prepare has a command(...): it takes post(\"/path\", body) alone; "
-                    "endpoint{.cold} and side tasks (beside) take commands"});
-        check_step(step, "prepare: ");
+        check_post(step, "prepare");
         all.push_back(step);
     }
     return all;
@@ -23692,6 +23733,7 @@ inline double planned_cost(const scenario& s, const api_traits& api) {
 
 /// Checks the arrivals. The warm-up of a replay has the average rate of its trace.
 inline arrival_data planned_arrivals(arrival_data a, const recorded_trace& trace) {
+    check_held(a);
     check_arrivals(a);
     if (a.kind != arrival_kind::replay) return a;
     if (trace.rows.empty()) refuse({str(a.file), " was not read"});
@@ -29266,7 +29308,9 @@ open_loop constant(request_rate rate) {
 open_loop poisson(request_rate rate) {
     return detail::open_loop_of(detail::arrival_kind::poisson, rate);
 }
-open_loop all_at_once() { return detail::open_loop_of(detail::arrival_kind::all_at_once, {}); }
+burst all_at_once() {
+    return burst(detail::open_loop_of(detail::arrival_kind::all_at_once, {}).data());
+}
 open_loop gamma(request_rate rate, double burstiness) {
     return detail::open_loop_of(detail::arrival_kind::gamma, rate, burstiness);
 }
@@ -34553,6 +34597,7 @@ inline void add_secrets_of(vector<std::string>& secrets, const scenario& s) {
     add_secrets_of(secrets, s.target);
     add_secrets_of(secrets, s.baseline.live());
     for (const task_step& step : s.prepare) add_step(step);
+    for (const task_step& step : s.arrivals.data().held) add_step(step);
     for (const side_task& t : s.beside)
         for (const task_step& step : t.steps) add_step(step);
     if (s.on_fail)
@@ -38221,6 +38266,106 @@ private:
     progress_meter* meter_;
 };
 
+// ===== [E] posts to servers around a load: what prepares them, and what holds a burst ============
+
+/// Sends a post of a repeat, whose number `{n}` in it is. Returns why it has no 2xx answer in time,
+/// "" if it has.
+inline std::string fault_of_step(const task_step& s, const live_target& on, int repeat,
+                                 double within_s) {
+    const std::string nth = std::to_string(repeat + 1);
+    const load_target& to = on.load();
+    const std::string path = filled_in(str(s.path), "{n}", nth);
+    const std::string body = filled_in(str(s.body), "{n}", nth);
+    const std::string why = fault_of_post(
+        blocking_post(to, inquiry_path(to, path.c_str()), to.fields, body, within_s), to);
+    return why.empty() ? why : "POST " + masked_words_of(path, to) + " " + why;
+}
+
+/// Does the preparation of each repeat; with a shared load only the first program does. Throws if a
+/// request has no 2xx answer in time: the server would not be in the state asked for.
+inline void prepare_server(const plan& p, const live_target& target, int repeat, double within_s) {
+    if (p.shard.index > 0) return;
+    for (const task_step& s : p.sent->prepare)
+        if (const std::string why = fault_of_step(s, target, repeat, within_s); !why.empty())
+            throw std::runtime_error(printed("prepare, before repeat %d on ", repeat + 1) +
+                                     target.facts().url + ": " + why);
+}
+
+/// A burst that waits at its server until all of its requests are there. The server is told to go
+/// on in any case, also after an exception and an interruption.
+class held_burst : not_copied {
+public:
+    /// All arguments must outlive it.
+    held_burst(const load_order& o, const load_state& s, const live_target& on)
+        : order_(o), state_(s), on_(on), steps_(o.what->sent->arrivals.held) {}
+    ~held_burst() {
+        contained([this] { let_go(); }, [](const char*) {});
+    }
+
+    /// Holds the server, and lets it go on soon after the burst was sent. Throws if it does not
+    /// hold.
+    void begin() {
+        is_held_ = true;  // also without an answer it may be
+        check(posted(steps_[0]));
+        const auto starts = static_cast<long long>(order_.starts());
+        all_sent_ = state_.sent.load() + starts;  // a warm-up was sent before
+        releasing_.begin([this] { return now_ns() + look_ns; }, [this] { look(); },
+                         [this](const char* why) { problem_ = why; });
+    }
+    /// The load is over. Throws if the server was not let go.
+    void end() {
+        let_go();
+        check(problem_);
+    }
+
+private:
+    static constexpr long long look_ns = 50'000'000;
+    static constexpr double settles_s = 2;  // where no page tells that all are there
+    static constexpr double post_s = 30;
+
+    std::string posted(const task_step& step) const {
+        const double within_s = std::min(post_s, order_.what->sent->limits.total.seconds());
+        return fault_of_step(step, on_, order_.number, within_s);
+    }
+    void check(const std::string& why) const {
+        if (!why.empty())
+            throw std::runtime_error(printed("arrivals, held in repeat %d on ", order_.number + 1) +
+                                     on_.facts().url + ": " + why);
+    }
+    void look() {
+        if (!is_held_ || state_.sent.load() < all_sent_) return;
+        if (settled_ns_ == 0) settled_ns_ = now_ns() + ns_of(settles_s);
+        if (are_there() || now_ns() >= settled_ns_) release();
+    }
+    /// Whether its page has the whole burst, also what other programs send of it.
+    bool are_there() const {
+        if (!on_.pages().first_is_servers) return false;
+        const page_reading r = reading_of_server(on_.pages());
+        const std::size_t stride = order_.what->sent->stride;
+        const std::size_t all = (order_.last - order_.first + stride - 1) / stride;
+        return r.value(server_quantity::running) + r.value(server_quantity::waiting) >=
+               static_cast<double>(all);
+    }
+    void release() {
+        is_held_ = false;
+        problem_ = posted(steps_[1]);
+        if (!problem_.empty()) problem_ += "; the server may hold its requests still";
+    }
+    void let_go() {
+        releasing_.stop();
+        if (is_held_) release();
+    }
+
+    const load_order& order_;
+    const load_state& state_;
+    const live_target& on_;
+    const list<task_step> steps_;
+    long long all_sent_ = 0, settled_ns_ = 0;
+    bool is_held_ = false;
+    std::string problem_{};
+    repeated releasing_{};  // its end comes first
+};
+
 // ===== [E] one repeat ============================================================================
 
 /// Returns "" unless the last measured requests all failed to connect.
@@ -38502,6 +38647,16 @@ struct variant_repeat : not_copied {
     }
 };
 
+/// Runs the measured load. A burst that its servers hold is held from here on: its warm-up is not.
+inline void run_measured(variant_repeats& variants, const vector<load_of_variant>& loads) {
+    const plan& p = variants[0].what;
+    std::deque<held_burst> bursts;
+    if (!p.sent->arrivals.held.empty() && p.shard.index == 0)  // one program does
+        for (const variant_repeat& v : variants)
+            bursts.emplace_back(v.asked, v.state, v.target).begin();
+    run_load(loads);
+    for (held_burst& b : bursts) b.end();
+}
 /// Runs one repeat: all variants by one schedule, each request with a twin.
 inline void run_repeat(variant_repeats& variants) {
     vector<load_of_variant> loads;
@@ -38520,7 +38675,8 @@ inline void run_repeat(variant_repeats& variants) {
         if (sent.arrivals.kind == arrival_kind::all_at_once) order_batch(first.what, loads);
         else if (sent.is_open_loop()) order_on_schedule(first.what, loads);
         else order_by_users(first.what, loads);
-        if (!sent.is_open_loop() || !first.asked.send_at.empty()) run_load(loads);
+        if (!sent.is_open_loop() || !first.asked.send_at.empty())
+            run_measured(variants, loads);
         for (const load_of_variant& l : loads) l.into->window = window_of(sent, l);
         for (variant_repeat& v : variants)
             for (const auto& t : v.tasks) v.seen.side_tasks.push_back(t->finished());
@@ -38628,31 +38784,15 @@ bool is_in_time(long long deadline_ns, Act&& act) {
     }
 }
 
-/// Does the preparation of each repeat; with a shared load only the first program does. Throws if a
-/// request has no 2xx answer in time: the server would not be in the state asked for.
-inline void prepare_server(const plan& p, live_target& target, int repeat, double within_s) {
-    if (p.shard.index > 0) return;
-    const std::string nth = std::to_string(repeat + 1);
-    for (const task_step& s : p.sent->prepare) {
-        const load_target& to = target.load();
-        const std::string path = filled_in(str(s.path), "{n}", nth);
-        const std::string body = filled_in(str(s.body), "{n}", nth);
-        const std::string why = fault_of_post(
-            blocking_post(to, inquiry_path(to, path.c_str()), to.fields, body, within_s), to);
-        if (!why.empty())
-            throw std::runtime_error("prepare, before repeat " + nth + " on " +
-                                     target.facts().url + ": POST " + masked_words_of(path, to) +
-                                     " " + why);
-    }
-}
-/// The plan whose preparation is done. Models need none, but for an empty cache where work is
-/// counted.
-inline plan prepared_plan(const slot_host& host, const slot& s, run_variant v) {
+/// The plan as its servers get it. Models have no state of their own: their cache is emptied where
+/// work is counted, and they are held by a path that they know.
+inline plan plan_on_servers(const slot_host& host, const slot& s, run_variant v) {
     plan p = host.plan_of(s, v);
     if (!host.are_models) return p;
     return with_traffic(std::move(p), [](planned_traffic& t) {
         t.prepare.clear();
         if (t.counts_work) t.prepare.push_back(post("/reset_prefix_cache"));
+        if (!t.arrivals.held.empty()) t.arrivals.held = {post("/pause"), post("/resume")};
     });
 }
 /// Makes the servers of a slot ready for it. Returns false if the time ended before.
@@ -38668,7 +38808,7 @@ inline bool make_ready(const slot_host& host, const slot& s) {
         target.start_cold(report_directory() + printed("/cold-%d.log", host.gate));
         const double within_s = std::min(left_s(), host.what.sent->limits.total.seconds());
         if (!is_in_time(s.deadline_ns, [&] {
-                prepare_server(prepared_plan(host, s, v), target, s.number, within_s);
+                prepare_server(plan_on_servers(host, s, v), target, s.number, within_s);
             }))
             return false;
     }
@@ -38711,7 +38851,7 @@ inline void note_decided(double part, const repeat_data& d, vector<std::string>&
 inline variant_repeats orders_of(const slot_host& host, const slot& s) {
     variant_repeats variants;
     for (const run_variant v : s.variants)
-        variants.emplace_back(host.plan_of(s, v), host.on(v),
+        variants.emplace_back(plan_on_servers(host, s, v), host.on(v),
                               repeat_order{.variant = v,
                                            .number = s.number,
                                            .gate = host.gate,

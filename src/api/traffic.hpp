@@ -1,6 +1,7 @@
 // lengths and arrivals
 #pragma once
 
+#include "api/side_task.hpp"
 #include "api/text.hpp"
 #include "api/units.hpp"
 
@@ -107,6 +108,7 @@ struct arrival_data {
     long long users = 1;
     time_distribution think{};
     double users_ramp_s = 0;
+    list<task_step> held{};    // none, or what holds a burst at the server and what releases it
     bool is_searched = false;  // its rate or its users are searched
     text described{};          // the whole pattern in words, if read back from a file
 };
@@ -189,6 +191,21 @@ public:
     arrival_pattern(const detail::has_arrivals& a) : has_arrivals(a.data()) {}
 };
 
+/// Everything at the start.
+class burst : public open_loop {
+public:
+    explicit burst(const detail::arrival_data& d) : open_loop(d) {}
+    /// The server gets `hold` before the first request and `release` once all are sent, so that all
+    /// wait before its first step: `held(post("/pause?mode=keep"), post("/resume"))` of vLLM. Work
+    /// is exact then, and times mean nothing. A post without a 2xx answer within 30 s, or
+    /// limits.total, makes the gate invalid; `release` is sent in any case.
+    arrival_pattern held(const task_step& hold, const task_step& release) const {
+        burst copy = *this;
+        copy.data_.held = {hold, release};
+        return copy;
+    }
+};
+
 /// Evenly spaced requests; rates of open loops are above 0, at most 1000000_rps.
 open_loop constant(request_rate rate);
 /// Exponential gaps, scaled so that n requests take exactly n / rate.
@@ -207,7 +224,7 @@ open_loop steps(std::initializer_list<load_step> stages);
 /// `.requests`, `.duration` or the trace, whichever comes first.
 inline trace_replay replay(const types::text& trace_file) { return trace_replay(trace_file); }
 /// Everything is sent at the start: the offline, saturating case.
-open_loop all_at_once();
+burst all_at_once();
 /// A fixed number of users, 1 to 100000.
 template <detail::integer I>
 closed_loop_users closed_loop(I users) { return closed_loop_users(static_cast<long long>(users)); }

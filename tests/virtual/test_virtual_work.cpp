@@ -403,3 +403,139 @@ TEST_CASE("the page has a table of all counts, with what is expected of prompts"
         CHECK(page.find(std::string("<th scope=\"row\">") + count + "</th>") !=
               std::string::npos);
 }
+
+namespace {
+
+const arrival_pattern held = all_at_once().held(post("/pause?mode=keep"), post("/resume"));
+
+/// Two batches of 12: one step for the prompts and the first tokens, and 7 more for 8 tokens.
+scenario burst_on(const any_target& target, const char* name) {
+    return {.name = name,
+            .target = target,
+            .workload = synthetic{.prompt_tokens = fixed(32), .output_tokens = fixed(8)},
+            .arrivals = held,
+            .requests = 24,
+            .slos = {engine_steps == 16, server_requests == expected},
+            .prepare = {reset}};
+}
+engine engine_with(int slots) {
+    engine e = quick_engine();
+    e.slots = slots;
+    return e;
+}
+const char* const sixteen = "engine_steps == 16";
+
+/// A server without a page, whose answers to posts are told; what came in turn: P and R of the two
+/// posts, one dot for all requests between them.
+struct held_server {
+    std::string hold, release;
+    int requests = 0;
+    std::function<void()> on_request = [] {};
+    scripted::server server{[this](const scripted::request& r) {
+        if (r.path.starts_with("/pause")) return answer_to_post(hold);
+        if (r.path.starts_with("/resume")) return answer_to_post(release);
+        ++requests;
+        on_request();
+        return scripted::healthy();
+    }};
+    static scripted::answer answer_to_post(const std::string& status) {
+        if (status.empty()) return {scripted::stall()};
+        return {scripted::send(scripted::json(status, "{}"))};
+    }
+    std::string turns() const {
+        std::string turns;
+        for (const scripted::request& r : server.log()) {
+            const char what = r.path.starts_with("/pause")    ? 'P'
+                              : r.path.starts_with("/resume") ? 'R' : '.';
+            if (what != '.' || !turns.ends_with('.')) turns += what;
+        }
+        return turns;
+    }
+    scenario burst(const char* name) const {
+        scenario s{.name = name,
+                   .target = endpoint{.url = server.url(), .model = "m"},
+                   .workload = prompts({"one"}),
+                   .arrivals = held,
+                   .warmup = 0,
+                   .requests = 8,
+                   .repeats = 2};
+        return s;
+    }
+    /// Why there is no result.
+    std::string why_of(const scenario& s) const {
+        std::string why;
+        refusal_by([&] {
+            try {
+                run(s);
+            } catch (const std::runtime_error& e) { why = e.what(); }
+        });
+        return why;
+    }
+};
+const char* const ok = "200 OK";
+
+}  // namespace
+
+TEST_CASE("a burst that is held until all is there has the same steps each time") {
+    scenario s = burst_on(simulated(engine_with(12)), "held");
+    s.repeats = 5;
+    const result r = run(s);
+    CAPTURE(reason_of(r, sixteen));
+    CHECK(outcome_of(r, sixteen) == verdict::pass);
+    CHECK(verdict_of(r, sixteen).repeats == 5);
+    CHECK(outcome_of(r, "server_requests == expected") == verdict::pass);
+    check_rejudged(r, s.slos);
+    const result half = run(burst_on(simulated(engine_with(6)), "half of the slots"));
+    CHECK(outcome_of(half, sixteen) == verdict::fail);
+    CHECK(reason_of(half, sixteen) == "32 == 16: 16 more");
+    s.arrivals = all_at_once();
+    CHECK(refusal_of(s).find("hold a burst, all_at_once().held(") != std::string::npos);
+}
+
+TEST_CASE("a rehearsal holds its model by a path that it knows") {
+    virtual_world::has_rehearsed = true;
+    const variable rehearsing("LLMBENCH_REHEARSE", "1");
+    scenario s = burst_on(at("http://127.0.0.1:1"), "held rehearsal");
+    s.arrivals = all_at_once().held(post("/own/hold"), post("/own/release"));
+    s.slos = {server_requests == expected, engine_steps == 8};
+    const result r = run(s);
+    for (const char* slo : {"server_requests == expected", "engine_steps == 8"}) {
+        CAPTURE(slo);
+        CHECK(reason_of(r, slo) == "a rehearsal: pass on the model");
+    }
+}
+
+TEST_CASE("each repeat is held before its first request and released after its last, not its warm-up") {
+    held_server on{ok, ok};
+    scenario s = on.burst("in turn");
+    run(s);
+    CHECK(on.turns() == "P.RP.R");
+    CHECK(on.requests == 16);
+    held_server warmed{ok, ok};
+    s = warmed.burst("after a warm-up");
+    s.warmup = 3;
+    run(s);
+    CHECK(warmed.turns() == ".P.R.P.R");
+    CHECK(warmed.requests == 22);
+}
+
+TEST_CASE("a server that does not hold, or does not go on, is measured no further, and is released") {
+    held_server refuses{"404 Not Found", ok};
+    CHECK(refuses.why_of(refuses.burst("not held")) ==
+          "arrivals, held in repeat 1 on " + refuses.server.url() +
+              ": POST /pause?mode=keep was answered with HTTP 404: {}");
+    CHECK(refuses.turns() == "PR");
+    CHECK(reported_gate("not held").get("outcome").to_str() == "invalid");
+
+    held_server silent{"", ok};
+    CHECK(silent.why_of(silent.burst("never held")).ends_with(
+        "POST /pause?mode=keep failed: no answer within 30 s"));
+    CHECK(silent.turns() == "PR");
+
+    held_server stays{ok, "500 Internal Server Error"};
+    CHECK(stays.why_of(stays.burst("not released")) ==
+          "arrivals, held in repeat 1 on " + stays.server.url() +
+              ": POST /resume was answered with HTTP 500: {}; the server may hold its requests "
+              "still");
+    CHECK(stays.turns() == "P.R");
+}

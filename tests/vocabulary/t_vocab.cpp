@@ -156,6 +156,7 @@ TEST_CASE("lengths and loads") {
     heavy.arrivals = steps({{4_rps, 30_s}, {.rate = 8_rps, .lasts = 30s}}).max_in_flight(8);
     heavy.arrivals = replay("trace.csv");
     heavy.arrivals = all_at_once();
+    heavy.arrivals = all_at_once().held(post("/pause?mode=keep"), post("/resume"));
     heavy.arrivals = closed_loop(16).think(2_s).ramp(10s);
     heavy.requests = vector<int>(5).size();
     heavy.duration = 1500ms;

@@ -74,7 +74,9 @@ open_loop constant(request_rate rate) {
 open_loop poisson(request_rate rate) {
     return detail::open_loop_of(detail::arrival_kind::poisson, rate);
 }
-open_loop all_at_once() { return detail::open_loop_of(detail::arrival_kind::all_at_once, {}); }
+burst all_at_once() {
+    return burst(detail::open_loop_of(detail::arrival_kind::all_at_once, {}).data());
+}
 open_loop gamma(request_rate rate, double burstiness) {
     return detail::open_loop_of(detail::arrival_kind::gamma, rate, burstiness);
 }

@@ -280,6 +280,14 @@ inline void check_selection(const statistic_data& w, const slo_context& c,
     check_steps_selected(w.which, c, given);
 }
 
+/// Of a held burst the client knows no time that is the server's.
+inline void check_held(const statistic_data& w, const slo_context& c, const std::string& given) {
+    if (c.sent.arrivals.held.empty() || w.metric == metric_id::error_rate ||
+        is_of_answers(w.metric))
+        return;
+    refuse({given, "the server holds its requests until all are there, so times mean nothing: "
+                   "objectives on work, errors and answers can be judged"});
+}
 /// Some metrics need a load that saturates, or conversations.
 inline void check_metric_of_load(const statistic_data& w, const slo_context& c,
                                  const std::string& given) {
@@ -380,6 +388,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
     day_of_end(s);
     if (is_capacity(w.metric)) return check_capacity(s, c, given);
     if (is_of_work(w.metric)) return;  // by the extension, of the whole plan
+    check_held(w, c, given);
     for (const statistic_data& part : w.parts) {
         if (!is_of_requests(part.metric) && !is_throughput(part.metric))
             refuse({given, "a ratio is of times and speeds of requests, or of throughputs"});

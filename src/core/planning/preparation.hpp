@@ -4,8 +4,10 @@
 #include "api/scenario.hpp"
 #include "api/side_task.hpp"
 #include "api/text.hpp"
+#include "api/traffic.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
+#include "core/traffic/arrivals.hpp"
 
 #include <string>
 
@@ -44,16 +46,26 @@ inline void check_step(const task_step& s, const std::string& given) {
         refuse({given, "post(\"", printable(path, 80), "\"): a path of the server begins with / "
                 "and has no blanks"});
 }
+/// A step that is a post alone.
+inline void check_post(const task_step& s, const std::string& field) {
+    if (!s.line.empty())
+        refuse({field, " has a command(...): it takes post(\"/path\", body) alone; "
+                "endpoint{.cold} and side tasks (beside) take commands"});
+    check_step(s, field + ": ");
+}
+inline void check_held(const arrival_data& a) {
+    for (const task_step& step : a.held) check_post(step, "arrivals.held");
+    if (!a.held.empty() && (a.kind != arrival_kind::all_at_once || a.max_in_flight > 0))
+        refuse({"arrivals is ", arrival_text(a),
+                ": only all_at_once(), without max_in_flight, can be held"});
+}
 inline vector<task_step> planned_preparation(const scenario& s) {
     vector<task_step> all;
     if (s.prepare.size() > 16)
         refuse({printed("prepare has %zu requests: up to 16 are allowed",
                         static_cast<std::size_t>(s.prepare.size()))});
     for (const task_step& step : s.prepare) {
-        if (!step.line.empty())
-            refuse({"prepare has a command(...): it takes post(\"/path\", body) alone; "
-                    "endpoint{.cold} and side tasks (beside) take commands"});
-        check_step(step, "prepare: ");
+        check_post(step, "prepare");
         all.push_back(step);
     }
     return all;

@@ -33,6 +33,7 @@ namespace detail {
 
 /// Checks the arrivals. The warm-up of a replay has the average rate of its trace.
 inline arrival_data planned_arrivals(arrival_data a, const recorded_trace& trace) {
+    check_held(a);
     check_arrivals(a);
     if (a.kind != arrival_kind::replay) return a;
     if (trace.rows.empty()) refuse({str(a.file), " was not read"});

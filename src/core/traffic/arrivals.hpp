@@ -232,6 +232,9 @@ inline std::string arrival_text(const arrival_data& a) {
             break;
         default: break;
     }
+    if (!a.held.empty())
+        t += ", held from POST " + printable(str(a.held[0].path), 80) + " to POST " +
+             printable(str(a.held[1].path), 80);
     return a.max_in_flight > 0 ? t + printed(", at most %lld in flight", a.max_in_flight) : t;
 }
 

@@ -84,6 +84,8 @@ inline std::string load_hash(const planned_traffic& p) {
         number(s.rate.per_second);
         number(s.lasts.seconds());
     }
+    for (const task_step& s : a.held)
+        for (const text* of : {&s.path, &s.body}) add_text(h, str(*of));
     add_users(h, a);
     add_text(h, p.scores);
     for_each_part(p, [&](const plan_part& part) {

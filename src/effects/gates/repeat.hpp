@@ -28,10 +28,12 @@
 #include "effects/load/run_load.hpp"
 #include "effects/targets/live_target.hpp"
 #include "effects/targets/server_pages.hpp"
+#include "effects/gates/posts.hpp"
 #include "effects/gates/progress_meter.hpp"
 
 #include <algorithm>  // max, min, minmax_element
 #include <cmath>  // exp, log, sqrt
+#include <deque>
 #include <limits>
 #include <map>
 #include <string>
@@ -321,6 +323,16 @@ struct variant_repeat : not_copied {
     }
 };
 
+/// Runs the measured load. A burst that its servers hold is held from here on: its warm-up is not.
+inline void run_measured(variant_repeats& variants, const vector<load_of_variant>& loads) {
+    const plan& p = variants[0].what;
+    std::deque<held_burst> bursts;
+    if (!p.sent->arrivals.held.empty() && p.shard.index == 0)  // one program does
+        for (const variant_repeat& v : variants)
+            bursts.emplace_back(v.asked, v.state, v.target).begin();
+    run_load(loads);
+    for (held_burst& b : bursts) b.end();
+}
 /// Runs one repeat: all variants by one schedule, each request with a twin.
 inline void run_repeat(variant_repeats& variants) {
     vector<load_of_variant> loads;
@@ -339,7 +351,8 @@ inline void run_repeat(variant_repeats& variants) {
         if (sent.arrivals.kind == arrival_kind::all_at_once) order_batch(first.what, loads);
         else if (sent.is_open_loop()) order_on_schedule(first.what, loads);
         else order_by_users(first.what, loads);
-        if (!sent.is_open_loop() || !first.asked.send_at.empty()) run_load(loads);
+        if (!sent.is_open_loop() || !first.asked.send_at.empty())
+            run_measured(variants, loads);
         for (const load_of_variant& l : loads) l.into->window = window_of(sent, l);
         for (variant_repeat& v : variants)
             for (const auto& t : v.tasks) v.seen.side_tasks.push_back(t->finished());

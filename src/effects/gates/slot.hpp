@@ -27,6 +27,7 @@
 #include "effects/targets/process.hpp"
 #include "effects/targets/server_pages.hpp"
 #include "effects/gates/early_looks.hpp"
+#include "effects/gates/posts.hpp"
 #include "effects/gates/progress_meter.hpp"
 #include "effects/gates/record_files.hpp"
 #include "effects/gates/repeat.hpp"
@@ -100,31 +101,15 @@ bool is_in_time(long long deadline_ns, Act&& act) {
     }
 }
 
-/// Does the preparation of each repeat; with a shared load only the first program does. Throws if a
-/// request has no 2xx answer in time: the server would not be in the state asked for.
-inline void prepare_server(const plan& p, live_target& target, int repeat, double within_s) {
-    if (p.shard.index > 0) return;
-    const std::string nth = std::to_string(repeat + 1);
-    for (const task_step& s : p.sent->prepare) {
-        const load_target& to = target.load();
-        const std::string path = filled_in(str(s.path), "{n}", nth);
-        const std::string body = filled_in(str(s.body), "{n}", nth);
-        const std::string why = fault_of_post(
-            blocking_post(to, inquiry_path(to, path.c_str()), to.fields, body, within_s), to);
-        if (!why.empty())
-            throw std::runtime_error("prepare, before repeat " + nth + " on " +
-                                     target.facts().url + ": POST " + masked_words_of(path, to) +
-                                     " " + why);
-    }
-}
-/// The plan whose preparation is done. Models need none, but for an empty cache where work is
-/// counted.
-inline plan prepared_plan(const slot_host& host, const slot& s, run_variant v) {
+/// The plan as its servers get it. Models have no state of their own: their cache is emptied where
+/// work is counted, and they are held by a path that they know.
+inline plan plan_on_servers(const slot_host& host, const slot& s, run_variant v) {
     plan p = host.plan_of(s, v);
     if (!host.are_models) return p;
     return with_traffic(std::move(p), [](planned_traffic& t) {
         t.prepare.clear();
         if (t.counts_work) t.prepare.push_back(post("/reset_prefix_cache"));
+        if (!t.arrivals.held.empty()) t.arrivals.held = {post("/pause"), post("/resume")};
     });
 }
 /// Makes the servers of a slot ready for it. Returns false if the time ended before.
@@ -140,7 +125,7 @@ inline bool make_ready(const slot_host& host, const slot& s) {
         target.start_cold(report_directory() + printed("/cold-%d.log", host.gate));
         const double within_s = std::min(left_s(), host.what.sent->limits.total.seconds());
         if (!is_in_time(s.deadline_ns, [&] {
-                prepare_server(prepared_plan(host, s, v), target, s.number, within_s);
+                prepare_server(plan_on_servers(host, s, v), target, s.number, within_s);
             }))
             return false;
     }
@@ -183,7 +168,7 @@ inline void note_decided(double part, const repeat_data& d, vector<std::string>&
 inline variant_repeats orders_of(const slot_host& host, const slot& s) {
     variant_repeats variants;
     for (const run_variant v : s.variants)
-        variants.emplace_back(host.plan_of(s, v), host.on(v),
+        variants.emplace_back(plan_on_servers(host, s, v), host.on(v),
                               repeat_order{.variant = v,
                                            .number = s.number,
                                            .gate = host.gate,

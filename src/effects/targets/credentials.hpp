@@ -85,6 +85,7 @@ inline void add_secrets_of(vector<std::string>& secrets, const scenario& s) {
     add_secrets_of(secrets, s.target);
     add_secrets_of(secrets, s.baseline.live());
     for (const task_step& step : s.prepare) add_step(step);
+    for (const task_step& step : s.arrivals.data().held) add_step(step);
     for (const side_task& t : s.beside)
         for (const task_step& step : t.steps) add_step(step);
     if (s.on_fail)

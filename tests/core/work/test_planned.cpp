@@ -116,8 +116,8 @@ TEST_CASE("a count is a whole number, and a part of one is no equality") {
 TEST_CASE("what depends on time is no number to equal") {
     const slo steps = engine_steps == 12, preempted = preemptions == 3;
     CHECK(refusal_of(steps) ==
-          given(steps) + "which requests share a pass depends on time: write <=, or send one after "
-                         "the other, closed_loop(1)");
+          given(steps) + "which requests share a pass depends on time: write <=, send one after "
+                         "the other, closed_loop(1), or " + how_to_hold);
     CHECK(refusal_of(steps, [](scenario& x) { x.arrivals = closed_loop(1); }).empty());
     CHECK(refusal_of(engine_steps <= 500).empty());
     CHECK(refusal_of(engine_steps <= 500, [](scenario& x) { x.arrivals = poisson(8_rps); }) ==
@@ -125,8 +125,53 @@ TEST_CASE("what depends on time is no number to equal") {
                                        "give it a closed loop, or all_at_once()");
     CHECK(refusal_of(preempted) ==
           given(preempted) + "how often a server preempts depends on time: only none, == 0, is the "
-                             "same each time");
+                             "same each time, or " + how_to_hold);
     CHECK(refusal_of(preemptions == 0).empty());
+}
+
+TEST_CASE("what a server holds until all of it is there has exact steps and preemptions") {
+    const auto held = [](scenario& x) {
+        x.workload = synthetic{};
+        x.arrivals = all_at_once().held(post("/pause?mode=keep"), post("/resume"));
+    };
+    const slo steps = engine_steps == 12;
+    CHECK(refusal_of(steps, held).empty());
+    CHECK(refusal_of(preemptions == 3, held).empty());
+    for (const slo& s : {steps, preemptions == 3})
+        CHECK(refusal_of(s, [](scenario& x) { x.arrivals = all_at_once(); }).ends_with(how_to_hold));
+    // Later turns follow answers, whenever those come.
+    CHECK(refusal_of(steps, [&](scenario& x) {
+              held(x);
+              x.workload = conversations{.turns = fixed(3)};
+          }).ends_with(how_to_hold));
+}
+
+TEST_CASE("only a burst is held, by posts, and its times mean nothing") {
+    const auto held_by = [](const task_step& hold, const task_step& release) {
+        scenario x = counting(engine_steps == 12);
+        x.workload = synthetic{};
+        x.arrivals = all_at_once().held(hold, release);
+        return x;
+    };
+    CHECK(refusal(held_by(command("pause"), post("/resume"))) ==
+          "arrivals.held has a command(...): it takes post(\"/path\", body) alone; endpoint{.cold} "
+          "and side tasks (beside) take commands");
+    CHECK(refusal(held_by(post("/pause"), post("resume"))) ==
+          "arrivals.held: post(\"resume\"): a path of the server begins with / and has no blanks");
+    scenario timed = held_by(post("/pause"), post("/resume"));
+    timed.prepare = {};
+    for (const slo& s : {p50(ttft) <= 1_s, output_throughput >= 1_tps, mean(tpot) <= 1.1 * baseline}) {
+        timed.slos = {s};
+        CHECK(refusal(timed).ends_with(
+            "the server holds its requests until all are there, so times mean nothing: objectives "
+            "on work, errors and answers can be judged"));
+    }
+    timed.slos = {error_rate <= 2_pct};
+    CHECK(refusal(timed).empty());
+    const plan p = planned(timed, 1);
+    CHECK(arrival_text(p.sent->arrivals) == "all_at_once, held from POST /pause to POST /resume");
+    timed.arrivals = all_at_once();
+    CHECK(load_hash(*p.sent) != load_hash(*planned(timed, 1).sent));
 }
 
 TEST_CASE("answers whose ends are drawn have no expected length") {

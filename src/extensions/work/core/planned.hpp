@@ -75,18 +75,25 @@ inline void check_number(const work_terms& t, const std::string& given) {
         !(t.number >= 0 && t.number < 0x1p53 && std::floor(t.number) == t.number))
         refuse({given, "a count is a whole number from 0 on"});
     if (!(t.factor > 0)) refuse({given, "the factor must be above zero"});
-    if (t.what == "preemptions" && t.number != 0)
-        refuse({given, "how often a server preempts depends on time: only none, == 0, is the same "
-                       "each time"});
 }
+/// Whether the server has all requests before its first step, so that no time decides which run
+/// together.
+inline bool is_held(const planned_traffic& sent) {
+    return !sent.arrivals.held.empty() && sent.stride == 1;
+}
+inline constexpr const char* how_to_hold =
+    "hold a burst, all_at_once().held(post(\"/pause?mode=keep\"), post(\"/resume\")) (vLLM)";
 /// The objective may only ask for what a load determines.
 inline void check_steps(const work_terms& t, const planned_traffic& sent,
                         const std::string& given) {
     const bool is_exact = t.side == work_side::equal;
     const bool is_alone = !sent.is_open_loop() && users_of(sent) == 1;
-    if (t.what == "engine_steps" && is_exact && !is_alone)
-        refuse({given, "which requests share a pass depends on time: write <=, or send one after "
-                       "the other, closed_loop(1)"});
+    if (t.what == "engine_steps" && is_exact && !is_alone && !is_held(sent))
+        refuse({given, "which requests share a pass depends on time: write <=, send one after the "
+                       "other, closed_loop(1), or ", how_to_hold});
+    if (t.what == "preemptions" && t.number != 0 && !is_held(sent))
+        refuse({given, "how often a server preempts depends on time: only none, == 0, is the same "
+                       "each time, or ", how_to_hold});
     if (t.what == "engine_steps" && sent.is_open_loop() && sent.arrivals.rate > 0)
         refuse({given, "at a rate, which requests share a pass depends on time: give it a closed "
                        "loop, or all_at_once()"});
