@@ -223,12 +223,17 @@ inline arrival_pattern arrivals_of(const given_options& o) {
     set(d, o, "--arrivals", [](const given& g) { return pattern_of(g).data(); });
     const bool closed = d.kind == arrival_kind::closed_loop;
     const bool replays = d.kind == arrival_kind::replay;
+    const bool is_burst = d.kind == arrival_kind::all_at_once;
     check_fit(o, {{closed, " needs --users", {"--think"}},
                   {closed,
                    " needs --users; a rate that rises is --arrivals 'ramp(1rps, 8rps, 2min)'",
                    {"--ramp"}},
                   {!closed, " needs --rate or --arrivals", {"--max-in-flight"}},
-                  {replays, " needs --arrivals 'replay(FILE)'", {"--speed", "--time-unit"}}});
+                  {replays, " needs --arrivals 'replay(FILE)'", {"--speed", "--time-unit"}},
+                  {is_burst, " needs --arrivals 'all_at_once()'", {"--hold", "--release"}},
+                  {o.has("--release"), " needs --release", {"--hold"}},
+                  {o.has("--hold"), " needs --hold", {"--release"}}});
+    if (o.has("--hold")) d.held = {post(o["--hold"]), post(o["--release"])};
     set(d.think, o, "--think", pause_of);
     set(d.users_ramp_s, o, "--ramp", [](const given& g) { return time_of(g).seconds(); });
     set(d.max_in_flight, o, "--max-in-flight", whole_up_to(1000000));

@@ -200,6 +200,22 @@ TEST_CASE("what cannot be read is refused with the option, the value and what is
     CHECK(refusal_of([&] { scenario_of(o); }) == "--speed needs --arrivals 'replay(FILE)'");
 }
 
+TEST_CASE("a burst that is held has the paths of two posts") {
+    given_options o = on_a_server();
+    o.texts["--hold"] = {"/pause?mode=keep"};
+    CHECK(refusal_of([&] { scenario_of(o); }) == "--hold needs --arrivals 'all_at_once()'");
+    o.texts["--arrivals"] = {"all_at_once()"};
+    CHECK(refusal_of([&] { scenario_of(o); }) == "--hold needs --release");
+    o.texts["--release"] = {"/resume"};
+    const arrival_data d = scenario_of(o).arrivals.data();
+    REQUIRE(d.held.size() == 2);
+    CHECK(d.held[0].path == "/pause?mode=keep");
+    CHECK(d.held[0].body == "{}");
+    CHECK(d.held[1].path == "/resume");
+    o.texts.erase("--hold");
+    CHECK(refusal_of([&] { scenario_of(o); }) == "--release needs --hold");
+}
+
 TEST_CASE("questions, sessions, a history and a price are of a gate as well") {
     given_options o = on_a_server();
     o.texts["--questions"] = {"gsm8k.jsonl"};

@@ -14,7 +14,7 @@ FIELDS = {
     "scenario": {
         "name": "--name", "target": "--url --command", "baseline": "--baseline-url --baseline-file --baseline-history",
         "pairs": "--at-once", "workload": "--prompt-tokens --dataset --questions --sessions --prompt --turns",
-        "arrivals": "--users --rate --arrivals --think --ramp --max-in-flight --speed --time-unit",
+        "arrivals": "--users --rate --arrivals --think --ramp --max-in-flight --speed --time-unit --hold --release",
         "warmup": "--warmup", "requests": "--requests", "duration": "--duration", "repeats": "--repeats",
         "stop": "--stop", "slos": "--slo", "seed": "--seed", "limits": "--timeout", "options": "--max-tokens",
         "client": "--client-threads", "judging": "--false-pass", "on_fail": "--profile",
