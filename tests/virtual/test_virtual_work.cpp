@@ -8,6 +8,8 @@
 
 #include "llmbench_work.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -517,6 +519,39 @@ TEST_CASE("each repeat is held before its first request and released after its l
     run(s);
     CHECK(warmed.turns() == ".P.R.P.R");
     CHECK(warmed.requests == 22);
+}
+
+TEST_CASE("a server is released once its page shows all requests, or 2 s after the last was sent") {
+    for (const bool has_page : {true, false}) {
+        CAPTURE(has_page);
+        const scripted::server slow([](const scripted::request& r) {
+            if (r.path.starts_with("/pause") || r.path.starts_with("/resume"))
+                return held_server::answer_to_post(ok);
+            scripted::answer late{scripted::wait(std::chrono::milliseconds(4000))};
+            for (const scripted::step& s : scripted::healthy()) late.push_back(s);
+            return late;
+        });
+        if (has_page)
+            slow.report([&](const scripted::request&) {
+                const auto log = slow.log();
+                const auto waiting = std::count_if(log.begin(), log.end(), [](const auto& r) {
+                    return r.path.starts_with("/v1/");
+                });
+                return "vllm:num_requests_running 0\nvllm:num_requests_waiting " +
+                       std::to_string(waiting) + "\n";
+            });
+        scenario s = held_server{ok, ok}.burst(has_page ? "shown" : "not shown");
+        s.target = endpoint{.url = slow.url(), .model = "m"};
+        s.repeats = 1;
+        run(s);
+        const auto log = slow.log();
+        REQUIRE(log.size() == 10);
+        REQUIRE(log.back().path == "/resume");
+        const double after_s =
+            static_cast<double>(log[9].received_ns - log[8].received_ns) * 1e-9;
+        CAPTURE(after_s);
+        CHECK((has_page ? after_s < 0.2 : after_s >= 2 && after_s < 2.2));
+    }
 }
 
 TEST_CASE("a server that does not hold, or does not go on, is measured no further, and is released") {
