@@ -145,9 +145,9 @@ done
 
 # ---- the templates of CI take it where it is there
 for template in ci/gitlab.yml ci/Jenkinsfile; do
-    line=$(grep -oE 'g\+\+ -std=c\+\+20 gates.cpp [^'"'"']* -o gates' "$top/$template")
-    rm -f gates
-    PATH=$work/installed/bin:$PATH bash -euc "${line/g++/\"$cxx\"} -v" > log 2>&1 || { tail -n 40 log; die "$template: $line"; }
+    commands=$(grep -oE "(llmbench flags >|g\+\+ -std=c\+\+20 gates.cpp )[^']*" "$top/$template")
+    rm -f gates flags
+    bash -euc "export PATH=$work/installed/bin:\$PATH; ${commands/g++/\"$cxx\" -v}" > log 2>&1 || { tail -n 40 log; die "$template: $commands"; }
     grep -q -- -lllmbench_main log || die "$template does not link the archive"
     LLMBENCH_URL=$url ends 0 "PASS" ./gates -tc="in time"
 done

@@ -822,7 +822,8 @@ conversions() {
 
 # ---- what a load costs, and the gate that is written for it
 counts() {
-    local at=$(python3 "$tests/support/free_ports.py" 1) engine
+    local at engine
+    at=$(python3 "$tests/support/free_ports.py" 1)
     "$llmbench" serve --slots 8 --decode-step 1ms --block-size 32 --port "$at" > engine.log 2>&1 &
     engine=$!
     wait_for_port "$at"
@@ -839,7 +840,8 @@ counts() {
     says "PASS" "cached_tokens == expected"
     ends 0 explain counted.toml
     says_like '^  cached_tokens == expected +the first number that misses it: counts have no noise$'
-    kill "$engine" && wait "$engine" 2> /dev/null || true
+    kill "$engine"
+    wait "$engine" 2> /dev/null || true
     # The same gate on a server that has larger blocks, and on one that has lost its prefix cache.
     for lost in "--slots 8 --decode-step 1ms --block-size 64" "--first 1ms --every 0"; do
         # shellcheck disable=SC2086  # several options
@@ -848,7 +850,8 @@ counts() {
         wait_for_port "$at"
         ends 1 run --config counted.toml
         says_like 'FAIL +prefilled_tokens <= [0-9]+'
-        kill "$engine" && wait "$engine" 2> /dev/null || true
+        kill "$engine"
+        wait "$engine" 2> /dev/null || true
     done
     ends 2 count
     says "no server is named: give --url http://127.0.0.1:8000, or --command"

@@ -4,6 +4,7 @@
 #   tests/reality/work.sh LLMBENCH BUILD_DIR [RUNS [NAME...]]    default: 30 runs; vllm and sglang
 # ci/reality.sh --work builds LLMBENCH. A server that is not in BUILD_DIR is installed. Prints a line a check; exits 1 if one
 # failed. BUILD_DIR/NAME/work/ has the gates and what each run said.
+# shellcheck disable=SC2317  # a server's functions are called by its name
 set -euo pipefail
 llmbench=$(realpath "${1:?usage: work.sh LLMBENCH BUILD_DIR [RUNS [NAME...]]}")
 build=$(cd "${2:?usage: work.sh LLMBENCH BUILD_DIR [RUNS [NAME...]]}" && pwd)

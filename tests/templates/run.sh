@@ -57,7 +57,7 @@ source= out=
 while (($#)); do
     case $1 in
         -o) out=$2; shift ;;
-        -*) ;;
+        -* | @*) ;;
         *) source=$1 ;;
     esac
     shift
@@ -226,8 +226,14 @@ expect "the reason" says "something is there already"
 kill "$squatter"
 wait "$squatter" || true
 echo "== the workflow of the README, with a wheel that has the header compiled"
-printf '#!/bin/sh\necho installs "$2"\n' > "$work/bin/pip"
-printf '#!/bin/sh\n[ "$1" = flags ] && echo -DLLMBENCH_PREBUILT -lllmbench\n' > "$work/bin/llmbench"
+cat > "$work/bin/pip" << 'STUB'
+#!/bin/sh
+echo installs "$2"
+STUB
+cat > "$work/bin/llmbench" << 'STUB'
+#!/bin/sh
+[ "$1" = flags ] && echo -DLLMBENCH_PREBUILT -lllmbench
+STUB
 chmod +x "$work"/bin/*
 mkdir ci
 cp -r "$ci/github" ci/

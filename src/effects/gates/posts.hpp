@@ -67,7 +67,7 @@ public:
         check(posted(steps_[0]));
         const auto starts = static_cast<long long>(order_.starts());
         all_sent_ = state_.sent.load() + starts;  // a warm-up was sent before
-        releasing_.begin([this] { return now_ns() + look_ns; }, [this] { look(); },
+        releasing_.begin([] { return now_ns() + look_ns; }, [this] { look(); },
                          [this](const char* why) { problem_ = why; });
     }
     /// The load is over. Throws if the server was not let go.

@@ -117,13 +117,14 @@ TEST_CASE("kinds of metrics exclude each other") {
         CAPTURE(std::string(f.name));
         CHECK(is_request_fraction(f.id) + is_throughput(f.id) + is_of_start(f.id) + is_of_requests(f.id) +
                   is_capacity(f.id) + is_of_server(f.id) + is_drift(f.id) + is_of_prompts(f.id) + is_ratio(f.id) +
-                  is_of_sessions(f.id) + is_of_recovery(f.id) ==
+                  is_of_sessions(f.id) + is_of_recovery(f.id) + is_of_work(f.id) ==
               1);
         CHECK((!is_speed(f.id) || is_of_requests(f.id)));
         CHECK(is_request_fraction(f.id) ==
               (f.unit == metric_unit::fraction && !is_of_server(f.id) && !is_drift(f.id) &&
                !is_of_prompts(f.id)));
-        CHECK((is_of_server(f.id) || is_of_prompts(f.id) || is_of_recovery(f.id) || (f.offset == 0 && !f.is_whole)));
+        CHECK((is_of_server(f.id) || is_of_prompts(f.id) || is_of_recovery(f.id) || is_of_work(f.id) ||
+               (f.offset == 0 && !f.is_whole)));
     }
 }
 

@@ -278,7 +278,7 @@ TEST_CASE("the server tells about itself") {
     CHECK(about_server("/other", m, tallies()).status == 404);
     picojson::value body;
     REQUIRE(parse_json(R"({"prompt":"a b c"})", body));
-    CHECK(counted_tokens(body, 4096).body == R"({"count":3,"max_model_len":4096})");
+    CHECK(counted_tokens(body, 4096).body.starts_with(R"({"count":3,"max_model_len":4096,"tokens":[)"));
     CHECK(reply_bytes(error_reply(400, "no")) ==
           "HTTP/1.1 400 Error\r\nContent-Type: application/json\r\nContent-Length: 26\r\n\r\n"
           R"({"error":{"message":"no"}})");
