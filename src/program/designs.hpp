@@ -15,13 +15,13 @@
 #include "core/stored/calibration.hpp"
 #include "extensions/history/core/learned.hpp"
 #include "extensions/history/core/levels.hpp"
+#include "extensions/history/core/lines.hpp"
 
 #include <algorithm>  // max, min, sort
 #include <array>
 #include <cmath>  // expm1, floor, isinf, log1p, sqrt
 #include <cstddef>  // ptrdiff_t, size_t
 #include <string>
-#include <utility>  // swap
 
 namespace llmbench_program {
 
@@ -203,10 +203,7 @@ inline vector<gate_design> designs_for(const design_costs& c, bool has_history) 
                                pairs_in_turns(c, "in turns, restarted", c.restart_s, true),
                                both_at_once(c)};
     for (gate_design& d : all) d.finds = std::expm1(d.finds);
-    // In the order above where they find the same; std::stable_sort calls a deprecated function.
-    for (std::size_t i = 1; i < all.size(); ++i)
-        for (std::size_t k = i; k > 0 && all[k].finds < all[k - 1].finds; --k)
-            std::swap(all[k], all[k - 1]);
+    sort_stably(all, [](const gate_design& a, const gate_design& b) { return a.finds < b.finds; });
     return all;
 }
 
