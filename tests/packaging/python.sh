@@ -73,7 +73,7 @@ LLMBENCH_URL=$url ends 0 '^OK' "$work/venv/bin/python" -m unittest discover -s r
 
 python=
 for candidate in /usr/bin/python3 python3; do
-    if "$candidate" -c 'import pytest' 2> /dev/null; then python=$candidate && break; fi
+    if "$candidate" -c 'import pytest' 2> /dev/null; then python=$(command -v "$candidate") && break; fi
 done
 if [[ ! $python ]]; then
     echo "no pytest here (python3-pytest): nothing shows its recipe"
