@@ -238,6 +238,8 @@ chmod +x "$work"/bin/*
 mkdir ci
 cp -r "$ci/github" ci/
 cp "$ci/../action.yml" action.yml
+# By its path: a launcher of several Pythons would put the folder of one before the stand-ins.
+python=$(python3 -c 'import sys; print(sys.executable)')
 # of_readme STATUS USES: its job, with a server of ours
 of_readme() {
     local status=0
@@ -245,7 +247,7 @@ of_readme() {
     mkdir -p "$work/job/workspace"
     sed "s#server: vllm [^,]*#server: ./server --port $port, url: 'http://127.0.0.1:$port'#; s#uses: ./.github/actions/llmbench  .*#uses: $2#" \
         "$ci/../README.md" > "$work/README.md"
-    python3 "$here/workflow.py" "$work/README.md" "$work/job/workspace" "$repository" "$readme" "$base" \
+    "$python" "$here/workflow.py" "$work/README.md" "$work/job/workspace" "$repository" "$readme" "$base" \
         > "$log" 2>&1 || status=$?
     expect "exit code $1" [ "$status" = "$1" ]
     expect "the output" says "status=0" "$work/job/output"
