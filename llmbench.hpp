@@ -2750,7 +2750,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 37,238 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 37,237 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -35893,15 +35893,18 @@ inline std::string why_any_unreported(const server_pages& on, const vector<slo>&
 inline page_reading reading_of_server(const server_pages& pages) {
     return reading_of({read_page(pages.all[0]).page});
 }
+/// Requests that a server has and has not answered; NaN if its page does not tell.
+inline double requests_at(const page_reading& r) {
+    return r.value(server_quantity::running) + r.value(server_quantity::waiting);
+}
 /// Queues drain and caches settle between loads. Waits until a server with metrics is idle, for 5 s
 /// at most, because others may use it.
 inline void rest(const server_pages& pages) {
     sleep_s(0.2);
     if (!pages.first_is_servers) return;
     const auto is_idle = [&] {
-        const page_reading r = reading_of_server(pages);
-        const double left = r.value(server_quantity::running) + r.value(server_quantity::waiting);
-        return stop_asked.load() || !(left > 0);  // as where it could not be read
+        // It is idle where that could not be read, too.
+        return stop_asked.load() || !(requests_at(reading_of_server(pages)) > 0);
     };
     comes_by(is_idle, now_ns() + ns_of(5), 0.1);
 }
@@ -35916,9 +35919,7 @@ inline bool comes_to_rest(const server_pages& pages) {
     };
     const auto is_at_rest = [&] {
         page_reading now = reading_of_server(pages);
-        const double left =
-            now.value(server_quantity::running) + now.value(server_quantity::waiting);
-        bool alike = !(left > 0);
+        bool alike = !(requests_at(now) > 0);
         for (std::size_t q = 0; q < quantity_count; ++q)
             alike = alike && is_alike(now.values[q], before.values[q]) &&
                     is_alike(now.counts[q], before.counts[q]);
@@ -35932,8 +35933,8 @@ inline bool comes_to_rest(const server_pages& pages) {
 enum class page_use : unsigned char { speed, work };
 
 /// Reads once before the load, once a second during it, and once after it. Where work is counted,
-/// the first and the last page are those of an idle server. It
-/// uses at most 1 % of a core: slow pages are read less often.
+/// the first and the last page are those of an idle server. It uses at most 1 % of a core: slow
+/// pages are read less often.
 class page_watch : not_copied {
 public:
     page_watch(const server_pages& pages, const vector<std::string>& selectors,
@@ -38340,11 +38341,9 @@ private:
     /// Whether its page has the whole burst, also what other programs send of it.
     bool are_there() const {
         if (!on_.pages().first_is_servers) return false;
-        const page_reading r = reading_of_server(on_.pages());
         const std::size_t stride = order_.what->sent->stride;
         const std::size_t all = (order_.last - order_.first + stride - 1) / stride;
-        return r.value(server_quantity::running) + r.value(server_quantity::waiting) >=
-               static_cast<double>(all);
+        return requests_at(reading_of_server(on_.pages())) >= static_cast<double>(all);
     }
     void release() {
         is_held_ = false;

@@ -2676,10 +2676,8 @@ private:
 /// Cores that this program may use: by its affinity and its control group's quota.
 inline int usable_cores() {
     const int cores = static_cast<int>(std::thread::hardware_concurrency());
-    std::ifstream in("/sys/fs/cgroup/cpu.max");
-    double quota = 0, period = 0;
-    if (!(in >> quota >> period) || !(quota > 0 && period > 0)) return cores;  // "max 100000"
-    return std::min(cores, static_cast<int>(std::ceil(quota / period)));
+    const double quota = quota_of(line_of_file("/sys/fs/cgroup/cpu.max"));
+    return quota > 0 ? std::min(cores, static_cast<int>(std::ceil(quota))) : cores;
 }
 inline void ask_for_version(const live_target& of, fingerprint& f) {
     const load_target& to = of.load();

@@ -249,6 +249,11 @@ inline constexpr const char* work_names[] = {
     "server_requests", "prefilled_tokens", "cached_tokens", "generated_tokens",
     "engine_steps", "drafted_tokens", "accepted_tokens", "preemptions"};
 
+/// Whether a count is of the model's prefix cache, so that it needs token ids.
+inline bool is_of_prompts(const std::string& count) {
+    return count == "prefilled_tokens" || count == "cached_tokens";
+}
+
 /// What an objective on work says.
 struct work_terms {
     std::string what{};  // one of the names, or counted("...")
@@ -314,10 +319,6 @@ inline bool is_expected(const slo& s) {
 inline bool depends_on_cache(const std::string& count) {
     return count != "server_requests" && count != "generated_tokens" &&
            count != "drafted_tokens" && count != "accepted_tokens" && work_named(count) < 8;
-}
-/// Whether a count is of the model's prefix cache, so that it needs token ids.
-inline bool is_of_prompts(const std::string& count) {
-    return count == "prefilled_tokens" || count == "cached_tokens";
 }
 
 /// Whether each repeat finds a server without the prompts of the one before.
@@ -678,8 +679,7 @@ inline std::string fault_of_count(const repeat_data& d, const statistic_data& wh
 inline double expected_of_prompts(const repeat_facts& d, const std::string& count) {
     const foreseen_work& w = d.foreseen;
     const bool is_cached = count == "cached_tokens";
-    const bool is_of_prompts = is_cached || count == "prefilled_tokens";
-    if (!is_of_prompts || w.prompt.empty() || w.cached.size() != w.prompt.size())
+    if (!is_of_prompts(count) || w.prompt.empty() || w.cached.size() != w.prompt.size())
         return not_a_number;
     double n = 0;
     for (std::size_t i = 0; i < w.prompt.size(); ++i)
@@ -778,7 +778,7 @@ inline std::string distance_text(const work_terms& terms, double count, double l
     if (d.server.readings.empty()) return text;
     const double block = d.server.readings.back().value(server_quantity::block_tokens);
     const bool is_of_blocks = block > 1 && std::floor(off / block) * block == off &&
-                              (terms.what == "cached_tokens" || terms.what == "prefilled_tokens");
+                              is_of_prompts(terms.what);
     if (is_of_blocks) text += printed(", %.0f block%s of %.0f", off / block,
                                       off == block ? "" : "s", block);
     return text;
@@ -877,8 +877,8 @@ inline decision judge_work(const measurements& e, const objective_columns& c,
               (work_columns::is_one(all.limits) ? "" : " for " + enumerated(all.limits)) + ": " +
               why_unequal(terms, repeat);
     }
-    const bool is_of_cache = terms.from == work_limit::source::model &&
-                             (terms.what == "cached_tokens" || terms.what == "prefilled_tokens");
+    const bool is_of_cache =
+        terms.from == work_limit::source::model && is_of_prompts(terms.what);
     if (d.outcome != verdict::pass && is_of_cache)
         if (const std::string which = first_other_request(repeat); !which.empty())
             why += "; " + which;

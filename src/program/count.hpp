@@ -94,8 +94,7 @@ inline std::string add_load(counted_work& w, const repeat_data& d) {
         if (w.rows.size() <= i) w.rows.push_back({.name = name});
         w.rows[i].seen.push_back(work_of(what, d));
         const bool is_known = name == "server_requests" || name == "generated_tokens" ||
-                              ((name == "cached_tokens" || name == "prefilled_tokens") &&
-                               w.no_model.empty());
+                              (detail::is_of_prompts(name) && w.no_model.empty());
         w.rows[i].expected.push_back(is_known ? expected_in(d, name) : not_a_number);
     }
     if (w.no_model.empty()) w.no_model = d.foreseen.unknown;

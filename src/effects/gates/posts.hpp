@@ -98,11 +98,9 @@ private:
     /// Whether its page has the whole burst, also what other programs send of it.
     bool are_there() const {
         if (!on_.pages().first_is_servers) return false;
-        const page_reading r = reading_of_server(on_.pages());
         const std::size_t stride = order_.what->sent->stride;
         const std::size_t all = (order_.last - order_.first + stride - 1) / stride;
-        return r.value(server_quantity::running) + r.value(server_quantity::waiting) >=
-               static_cast<double>(all);
+        return requests_at(reading_of_server(on_.pages())) >= static_cast<double>(all);
     }
     void release() {
         is_held_ = false;

@@ -11,6 +11,7 @@
 #include "core/judging/decision.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/reports/gate_report.hpp"
+#include "core/reports/machine_facts.hpp"
 #include "core/planning/plan.hpp"
 #include "effects/gates/accelerators.hpp"
 #include "effects/gates/run_mode.hpp"
@@ -33,7 +34,6 @@
 #include <cmath>  // ceil
 #include <exception>
 #include <filesystem>
-#include <fstream>  // ifstream
 #include <functional>
 #include <iostream>  // cout
 #include <map>
@@ -53,10 +53,8 @@ namespace detail {
 /// Cores that this program may use: by its affinity and its control group's quota.
 inline int usable_cores() {
     const int cores = static_cast<int>(std::thread::hardware_concurrency());
-    std::ifstream in("/sys/fs/cgroup/cpu.max");
-    double quota = 0, period = 0;
-    if (!(in >> quota >> period) || !(quota > 0 && period > 0)) return cores;  // "max 100000"
-    return std::min(cores, static_cast<int>(std::ceil(quota / period)));
+    const double quota = quota_of(line_of_file("/sys/fs/cgroup/cpu.max"));
+    return quota > 0 ? std::min(cores, static_cast<int>(std::ceil(quota))) : cores;
 }
 inline void ask_for_version(const live_target& of, fingerprint& f) {
     const load_target& to = of.load();

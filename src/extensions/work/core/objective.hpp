@@ -22,6 +22,11 @@ inline constexpr const char* work_names[] = {
     "server_requests", "prefilled_tokens", "cached_tokens", "generated_tokens",
     "engine_steps", "drafted_tokens", "accepted_tokens", "preemptions"};
 
+/// Whether a count is of the model's prefix cache, so that it needs token ids.
+inline bool is_of_prompts(const std::string& count) {
+    return count == "prefilled_tokens" || count == "cached_tokens";
+}
+
 /// What an objective on work says.
 struct work_terms {
     std::string what{};  // one of the names, or counted("...")

@@ -26,10 +26,6 @@ inline bool depends_on_cache(const std::string& count) {
     return count != "server_requests" && count != "generated_tokens" &&
            count != "drafted_tokens" && count != "accepted_tokens" && work_named(count) < 8;
 }
-/// Whether a count is of the model's prefix cache, so that it needs token ids.
-inline bool is_of_prompts(const std::string& count) {
-    return count == "prefilled_tokens" || count == "cached_tokens";
-}
 
 /// Whether each repeat finds a server without the prompts of the one before.
 inline bool is_reset(const scenario& s) {
