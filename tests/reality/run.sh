@@ -2,7 +2,7 @@
 # Meets real servers, one after another: installs each, starts it, checks it, ends it, and keeps what
 # it said. ci/reality.sh builds PROGRAM, which is gates.cpp.
 #   tests/reality/run.sh PROGRAM BUILD_DIR NAME...
-# Every server leaves BUILD_DIR/NAME/met.md, its row of README.md's table, the log of every check and
+# Every server leaves BUILD_DIR/NAME/met.md, its line of README.md's list, the log of every check and
 # of the server, and BUILD_DIR/NAME/recorded/, its raw answers. Exits 1 where a check failed or a
 # server could not be had.
 set -euo pipefail
@@ -161,7 +161,7 @@ row() {
     own=$(sed -n 's/^own times: //p' "$home/met.txt" 2> /dev/null | paste -sd ';' | sed 's/;/; /g')
     local IFS=,
     own_apis=$apis${scores:+ $scores}
-    echo "| $title | $version | ${own_apis// /, } | ${checks:2}${failed[*]:+; NOT: ${failed[*]}} | ${own:-–} |"
+    echo "- **$title** $version (${own_apis// /, }): ${checks:2}${failed[*]:+; NOT: ${failed[*]}}${own:+; own times: $own}"
 }
 
 # install_all: the server, and before it the one that it stands in front of
