@@ -24,11 +24,11 @@ SAID = {
         "| {false_pass * 100} %, {false_fail * 100} %, no | `{{.false_pass",
     ],
     "guides/running.md": [
-        "| a gate | {first_analysis} to {last_analysis}; up to {last_noisy_analysis} where",
+        "A gate: {first_analysis} to {last_analysis}; up to {last_noisy_analysis} where",
         "A fail takes {first_fail} repeats",
-        "| {first_pair_analysis} to {last_pair_analysis} pairs; up to {last_noisy_pair_analysis} where",
+        "live baseline: {first_pair_analysis} to {last_pair_analysis} pairs; up to {last_noisy_pair_analysis} where",
         "at most {max_probes_of_a_search} probes",
-        "| {usual_rounds} rounds, or `.repeats` ({fewest_rounds} to {max_rounds}) |",
+        "`compare`: {usual_rounds} rounds, or `.repeats` ({fewest_rounds} to {max_rounds})",
     ],
     "tests/README.md": [
         "from the second to the {('', 'first', 'second', 'third', 'fourth', 'fifth', 'sixth', 'seventh', 'eighth')[last_analysis]};",
