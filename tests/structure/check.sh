@@ -193,7 +193,7 @@ real_gates_are_short() {
 }
 # What pages repeat of constants, and which constants published rates are of.
 constants() { python3 tests/structure/constants.py; }
-# The list of checks, and the table of them for users.
+# The list of checks in src/, and that for users.
 checks_have_one_name() { python3 tests/structure/checks.py; }
 # Links and files that the pages name are there, and the first page stays short.
 pages() {

@@ -1,19 +1,18 @@
-"""The list of checks in src/, the table of them for users, and their tests have the same names.
+"""The list of checks in src/, the list of them for users, and their tests have the same names.
 
     checks.py [TOP]     from the top of the repository; says what is wrong
 
 guides/what_can_fool_a_gate.md has all of them in their order, each with the real case that it catches. Of two
 neighbours either test_checks.cpp says which is told first, or mutations.py why nobody sees it.
 """
-import itertools
 import pathlib
 import re
 import sys
 
 import mutations
 
-TABLE = "guides/what_can_fool_a_gate.md"
-HEAD = "| check | what happens | real case | false alarm |"
+LIST = "guides/what_can_fool_a_gate.md"
+HEAD = "## The checks"
 NAME = re.compile(r"`(\w+)`")
 ORDER = re.compile(r'^        \{"(\w+)", "(\w+)",', re.M)
 TESTS = "tests/core/judging/test_checks.cpp"
@@ -32,12 +31,11 @@ def faults_of_orders(rows, tests):
         yield f"{TESTS} says which of {swap[5:]} is told first, and mutations.py that nobody sees it"
 
 
-def table_in(page):
-    """The names of each row, and the real case."""
-    lines = page[page.index(HEAD):].splitlines()[2:] if HEAD in page else []
-    rows = itertools.takewhile(lambda line: line.startswith("|"), lines)
-    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
-    return [(name, row[2]) for row in cells for name in NAME.findall(row[0])]
+def checks_in(page):
+    """The names of each item of the list, and whether it has a real case."""
+    section = page[page.index(HEAD):].split("\n## ")[0] if HEAD in page else ""
+    items = re.findall(r"^- (`\w+`(?:, `\w+`)*): (.*(?:\n  .*)*)", section, re.M)
+    return [(name, "*Case*: " in text) for names, text in items for name in NAME.findall(names)]
 
 
 def faults_in(top):
@@ -49,16 +47,16 @@ def faults_in(top):
     for name in {name for name in rows if rows.count(name) > 1}:
         yield f"src/core/judging/checks.hpp has two checks {name}"
     readme = text_of("tests/README.md")
-    table = table_in(text_of(TABLE))
-    names = [name for name, _ in table]
+    listed = checks_in(text_of(LIST))
+    names = [name for name, _ in listed]
     for i in range(max(len(rows), len(names))):
         row, name = (all_[i] if i < len(all_) else "nothing" for all_ in (rows, names))
         if row != name:
-            yield f"{TABLE} lists {name} where src/core/judging/checks.hpp has {row}"
+            yield f"{LIST} lists {name} where src/core/judging/checks.hpp has {row}"
             break
-    for name, case in table:
+    for name, case in listed:
         if not case:
-            yield f"{TABLE} has no real case for {name}"
+            yield f"{LIST} has no real case for {name}"
     yield from faults_of_orders(kinds, text_of(TESTS))
     constants = mutations.constants_in(text_of("src/core/judging/rule.hpp"))
     numbers = f"seeds {len(list(mutations.mutants_of(kinds, constants)))} faults"
