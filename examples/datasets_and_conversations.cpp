@@ -7,7 +7,7 @@
 
 using namespace llmbench;
 
-// Samples with a handful of lines each; README.md says where the real files come from.
+// Samples with a handful of lines each; guides/workloads.md says where the real files come from.
 static const std::string here = __FILE__;
 static const std::string folder = here.substr(0, here.rfind('/') + 1) + "../tests/data/";
 static const any_target server = simulated(engine{.decode_step = 4_ms});  // or set LLMBENCH_URL
