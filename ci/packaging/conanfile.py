@@ -40,8 +40,7 @@ class LlmbenchConan(ConanFile):
     def export_sources(self):
         if self.conan_data:
             return
-        for pattern in ("llmbench.hpp", "extensions/*.hpp", "CMakeLists.txt", "LICENSE", "ci/packaging/llmbench*",
-                        "ci/github/run_gates.sh", "ci/github/log.pl"):
+        for pattern in ("llmbench.hpp", "extensions/*.hpp", "CMakeLists.txt", "LICENSE", "ci/packaging/llmbench*"):
             copy(self, pattern, self._root, self.export_sources_folder)
 
     def source(self):

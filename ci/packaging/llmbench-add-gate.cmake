@@ -37,8 +37,6 @@
 # PORT            default 8000; nothing may answer there yet, for it would be measured instead
 # READY_URL       answers 200 as soon as the server is ready, default http://127.0.0.1:PORT/health
 # READY_WITHIN    seconds that may take, default 600; after that the test fails with the log's end
-# SERVER_COMMAND needs bash and Perl: run_gates.sh starts the server, masks keys in its log, and keeps a
-# CI runner's tokens from it.
 set(LLMBENCH_PACKAGING_DIR "${CMAKE_CURRENT_LIST_DIR}" CACHE INTERNAL "Where llmbench's scripts are")
 
 # The implementation with main(), once for all gates of the project that use the same extensions, where
@@ -142,7 +140,6 @@ function(llmbench_add_gate)
     endif()
 
     set(report "${CMAKE_CURRENT_BINARY_DIR}/llmbench-report/${arg_NAME}")
-    set(command ${arg_NAME})
     if(arg_SERVER_COMMAND)
         if(NOT arg_PORT)
             set(arg_PORT 8000)
@@ -156,23 +153,30 @@ function(llmbench_add_gate)
         if(NOT arg_READY_WITHIN)
             set(arg_READY_WITHIN 600)
         endif()
-        list(POP_FRONT arg_SERVER_COMMAND server)
-        if(TARGET ${server} OR server STREQUAL arg_NAME)
-            set(server "$<TARGET_FILE:${server}>")
-        endif()
-        list(TRANSFORM arg_SERVER_COMMAND REPLACE "{port}" "${arg_PORT}")
-        set(command sh "${LLMBENCH_PACKAGING_DIR}/llmbench-with-server.sh" "${arg_READY_URL}"
-            "${arg_READY_WITHIN}" "$<TARGET_FILE:${arg_NAME}>" "${server}" ${arg_SERVER_COMMAND})
+        set(server "")
+        foreach(word IN LISTS arg_SERVER_COMMAND)
+            if(server STREQUAL "" AND (TARGET ${word} OR word STREQUAL arg_NAME))
+                set(word "$<TARGET_FILE:${word}>")
+            endif()
+            string(REPLACE "{port}" "${arg_PORT}" word "${word}")
+            string(REPLACE "'" "'\\''" word "${word}")
+            string(APPEND server " '${word}'")
+        endforeach()
     endif()
     # Of two values for one variable the later wins, so the caller's own come last.
     set(environment "LLMBENCH_REPORT_DIR=${report}")
     if(arg_URL)
         list(APPEND environment "LLMBENCH_URL=${arg_URL}")
     endif()
+    if(arg_SERVER_COMMAND)
+        string(SUBSTRING "${server}" 1 -1 server)
+        list(APPEND environment "LLMBENCH_SERVER=${server}" "LLMBENCH_READY_PATH=${arg_READY_URL}"
+            "LLMBENCH_READY_WITHIN=${arg_READY_WITHIN}")
+    endif()
     add_executable(${arg_NAME} ${arg_SOURCES})
     llmbench_share_main(${arg_NAME} "${arg_EXTENSIONS}" ${arg_SOURCES})
     target_compile_options(${arg_NAME} PRIVATE $<$<CONFIG:>:-Og>)
-    add_test(NAME ${arg_NAME} COMMAND ${command})
+    add_test(NAME ${arg_NAME} COMMAND ${arg_NAME})
     set_tests_properties(${arg_NAME} PROPERTIES
         LABELS perf
         RUN_SERIAL TRUE

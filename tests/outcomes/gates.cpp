@@ -75,6 +75,7 @@ TEST_CASE("refused") {
 }
 
 TEST_CASE("default target") { gate(quick({}, within_reach())); }
+TEST_CASE("default target again") { gate(quick({}, within_reach())); }
 
 TEST_CASE("refused CHECK_SLO") {
     scenario s = quick(simulated(fast_engine()), {});

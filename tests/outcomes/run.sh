@@ -878,6 +878,46 @@ signals() {
     if (exec 3<> "/dev/tcp/127.0.0.1/$port") 2> /dev/null; then wrong "the server lives on"; else ok; fi
 }
 
+# ---- servers that the environment's commands start
+own_servers() {
+    local port=${ports[1]} other=${ports[2]} squatter status
+    local url=LLMBENCH_URL=http://127.0.0.1:$port server="LLMBENCH_SERVER='$no_doctest' serve {port} 2"
+    nobody_listens() { ! (: < "/dev/tcp/127.0.0.1/$1") 2> /dev/null; }
+
+    # One start for both gates, and its log is beside the reports.
+    cases 0 "default target*" "$url/v1" "LLMBENCH_SERVER=echo started once; exec ${server#*=}"
+    says_times 2 "^default target.*: passed$"
+    holds "it is not started once" [ "$(grep -c "started once" "$LLMBENCH_REPORT_DIR/server.log")" = 1 ]
+    holds "the server lives on" nobody_listens "$port"
+    cases 0 "head against base" "$url" "$server" "LLMBENCH_BASELINE_URL=http://localhost:$other" "LLMBENCH_BASELINE_$(cut -d_ -f2- <<< "$server")"
+    holds "the baseline has no log" [ -e "$LLMBENCH_REPORT_DIR/baseline-server.log" ]
+    holds "the baseline lives on" nobody_listens "$other"
+
+    # It ends instead of getting ready, at once, and that is no reason to skip.
+    cases 3 "default target" "$url" LLMBENCH_SKIP_WITHOUT_SERVER=1 \
+        "LLMBENCH_SERVER=echo ::error::Address already in use, --api-key said-0123456; exit 5"
+    says "the server of LLMBENCH_SERVER exited with status 5" "| ::error::Address already in use, --api-key ***"
+    cases 3 "default target" "$url" LLMBENCH_READY_WITHIN=1 "LLMBENCH_SERVER=sleep 60"
+    says "was not ready within 1 s"
+
+    # Another one was there before. A gateway with nobody behind it is no server.
+    for status in 503 404 502; do
+        python3 "$(dirname "$source")/../support/answers.py" "$port" "$status" > /dev/null 2>&1 &
+        squatter=$!
+        wait_for_port "$port"
+        cases 3 "default target" "$url" LLMBENCH_READY_WITHIN=1 "LLMBENCH_SERVER=sleep 60"
+        if ((status == 502)); then says "was not ready within 1 s"
+        else says "something answers at its URL already (HTTP $status)"; fi
+        kill "$squatter"
+        wait "$squatter" 2> /dev/null || true
+    done
+
+    # Another one takes its place and answers, and is none of its process group.
+    cases 3 "default target" "$url" "LLMBENCH_SERVER=setsid ${server#*=} & echo \$! > $work/other; until [ -s $LLMBENCH_REPORT_DIR/records.jsonl ]; do sleep 0.05; done; exit 1"
+    says "the server of LLMBENCH_SERVER exited with status 1"
+    kill "$(< "$work/other")"
+}
+
 # ---- other mains
 other_mains() {
     ends 0 "$own_main" --test-case=pass
@@ -901,7 +941,7 @@ parts=("${@:4}")
 if ((${#parts[@]} == 0)); then
     parts=(one_gate guard_alone refusals no_server nothing_escapes exits threads files_of_runs masked_words_of
         time_budget stored_baselines calibration rehearsal histories progress several_gates own_assertions
-        questions settings signals other_mains)
+        questions settings signals own_servers other_mains)
 fi
 for part in "${parts[@]}"; do "$part"; done
 echo "$passed passed, $failed failed"

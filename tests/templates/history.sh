@@ -139,7 +139,7 @@ for of in gitlab Jenkinsfile; do
     git init --quiet --bare --initial-branch=main "$hub"
     git clone --quiet "$hub" "$work/$of" 2> /dev/null
     mkdir -p "$work/$of/ci/github" "$work/$of/.perf-history"
-    cp "$(dirname "$script")"/{history.sh,run_gates.sh,log.pl} "$work/$of/ci/github/"
+    cp "$(dirname "$script")"/{history.sh,run_gates.sh} "$work/$of/ci/github/"
     commit() {
         git -C "$work/$of" add -A
         git -C "$work/$of" -c user.name=a -c user.email=a@a.test commit --quiet -m "$1"

@@ -29,8 +29,6 @@ says_not() { ! grep -F -- "$1" "${2:-$log}"; }
 is() { [[ $1 == "$2" ]] || { echo "'$1' is not '$2'"; return 1; }; }
 read -r port hub_port < <(python3 "$here/../support/free_ports.py" 2)
 export PORT=$port OWN=$port  # a word that no other test's processes have
-# what gates wait for whose server has something to say before it answers
-answers="until true 2> /dev/null < /dev/tcp/127.0.0.1/$port; do sleep 0.1; done"
 
 # ---- a repository, and a job of its workflow -------------------------------------------------------
 repository=$work/repository
@@ -100,16 +98,6 @@ expect "the reason" says "::error::the command ended with 0 and left no result.j
 expect "as 3" says status=3 "$work/job/output"
 job 1 'CODE: none, STATUS: 77' ''
 expect "as 3" says status=3 "$work/job/output"
-job 1 'CODE: 1, STATUS: 77' ''
-expect "the worse" says status=1 "$work/job/output"
-job 1 'CODE: 3, STATUS: 77' ''
-expect "the worse" says status=3 "$work/job/output"
-job 1 'CODE: 77, STATUS: 1' ''
-expect "the worse" says status=1 "$work/job/output"
-job 1 'CODE: 1, STATUS: 0' ''
-expect "the worse" says "the command ended with 0, but its gates with 1"
-job 1 'CODE: 2, STATUS: 3' ''
-expect "the worse" says status=2 "$work/job/output"
 job 0 'CODE: 77' ''
 expect "a notice" says "notice the gates were skipped" "$work/job/annotations"
 expect "as 77" says status=77 "$work/job/output"
@@ -117,8 +105,6 @@ job 1 'A: c' 'gates: ctest -L mistyped'
 expect "a label that no test has" says "left no result.json"
 job 0 'A: c' 'gates: mkdir -p llmbench-report/one llmbench-report/two; for i in one two; do LLMBENCH_REPORT_DIR=llmbench-report/$i ./gates; done'
 expect "programs with folders of their own" says status=0 "$work/job/output"
-job 1 'A: c' 'gates: LLMBENCH_REPORT_DIR=llmbench-report/one ./gates; CODE=1 LLMBENCH_REPORT_DIR=llmbench-report/two ./gates || true'
-expect "the worse of them" says status=1 "$work/job/output"
 
 echo "== the history"
 git init -q --bare --initial-branch=main "$work/hub.git"
@@ -171,34 +157,10 @@ for name in glob.glob("/proc/[0-9]*/environ") + glob.glob("/proc/[0-9]*/cmdline"
 print(seen or "sees none")
 STUB
 export SEES="python3 $work/sees.py"
-job 0 "$secrets" $'history: "true"\ngates: '"$answers"$'; ./gates\nserver: python3 '"$work/sees.py"$'; exec ./server\nurl: http://127.0.0.1:'"$port"
+job 0 "$secrets" $'history: "true"'
 expect "gates see none" says "sees none"
 expect "nor anything else" says_not planted
-expect "nor does a server" says "sees none" "$artifact/server.log"
 unset SEES
-key=$'-----BEGIN KEY-----\nMIIEpAIBAAKCAQEA\n7Rh+sEcReTlInE==\n-----END KEY-----'
-cat > "$work/tells" << 'STUB'
-printf '%s\n' "$DEPLOY_KEY" "one line: $(sed -n 2p <<< "$DEPLOY_KEY")"
-printf 'cut %s' "${HF_TOKEN:0:5}"; sleep 0.3; printf '%s\n' "${HF_TOKEN:5}"
-echo "short $LLMBENCH_API_KEY, lower $my_apikey, of the URL ${LLMBENCH_URL#*=}, word ${AUTH_HEADER#* }, TOKENIZERS $TOKENIZERS_PARALLELISM"
-python3 -c 'import json, os; print(json.dumps(os.environ["DEPLOY_KEY"]))'
-exec ./server
-STUB
-export DEPLOY_KEY=$key HF_TOKEN=sk-0123456789 LLMBENCH_API_KEY=sk-1 my_apikey=lower-case-1 AUTH_HEADER='Bearer abcd-efgh' TOKENIZERS_PARALLELISM=false-false
-job 0 'A: c' $'server: bash '"$work/tells"$'\ngates: '"$answers"$'; ./gates\nurl: http://127.0.0.1:'"$port"'?key=of-the-query'
-unset DEPLOY_KEY HF_TOKEN LLMBENCH_API_KEY my_apikey AUTH_HEADER
-for text in MIIEpAIBAAKC sEcReTlInE sk-0123 3456789 sk-1 lower-case abcd-efgh of-the-query "BEGIN KEY"; do
-    expect "'$text' is not in the log" says_not "$text" "$artifact/server.log"
-done
-expect "other words are" says "TOKENIZERS false-false" "$artifact/server.log"
-
-# The names are those of the program.
-for name in $(sed -n '/^inline bool names_secret/,/^}/p' "$here/../../src/core/base/secrets.hpp" | grep -o '"[A-Z]*"' | tr -d '"'); do
-    masks() { is "$(printf said-0123456 | env "MY_$name=said-0123456" perl "$ci/github/log.pl" show)" "    | ***"; }
-    expect "a variable MY_$name is a secret" masks
-done
-masks() { is "$(printf 'said-0123456' | env "SERVER=serve --api-key said-0123456" perl "$ci/github/log.pl" show)" "    | ***"; }
-expect "a key in the server's command is one" masks
 
 echo "== a server that tells a runner what to do"
 cat > "$work/commands" << 'STUB'
@@ -209,18 +171,12 @@ done | shuf -n 39
 printf '\033[31m##vso[task.complete]##teamcity[x]\nsection_start:1:x\r\033[0K\342\200\250::error::u\n'
 exit 1
 STUB
-for form in runner add_gate; do
-    for ((round = 0; round < 3; round++)); do
-        if [[ $form == runner ]]; then
-            job 1 'A: c' $'server: bash '"$work/commands"$'\ngates: sleep 9\nurl: http://127.0.0.1:'"$port"
-        else
-            job 1 'A: c' "gates: LLMBENCH_URL=http://127.0.0.1:$port sh $ci/packaging/llmbench-with-server.sh /health 60 ./real_gates bash $work/commands"
-        fi
-        expect "$form: its words are shown" says "    | "
-        expect "$form: none of them is a command" says_not '"' <(grep -vE '^(error the (server|command|run was) |group|endgroup)' "$work/job/commands" | sed 's/^/"/')
-        expect "$form: none is one of another runner" says_not "##vso["
-        expect "$form: no escapes" says_not $'\033'
-    done
+for ((round = 0; round < 3; round++)); do
+    job 1 'A: c' $'gates: ./real_gates\nserver: bash '"$work/commands"$'\nurl: http://127.0.0.1:'"$port"
+    expect "its words are shown" says "    | "
+    expect "none of them is a command" says_not '"' <(grep -vE '^(error (the server of|.*invalid|run was )|group|endgroup)' "$work/job/commands" | sed 's/^/"/')
+    expect "none is one of another runner" says_not "##vso["
+    expect "no escapes" says_not $'\033'
 done
 
 echo "== a job that is cancelled"
@@ -246,8 +202,6 @@ cancels() {
     expect "the gates heard of it" says "interrupted" "$artifact/result.json"
     expect "before the runner had to say more" says_not "it did not end by SIGINT"
 }
-seconds=$(($(sed -nE 's/^gates_may=([0-9]+) servers_may=([0-9]+) logs_may=([0-9]+) .*/\1 + \2 + \3/p' "$ci/github/run_gates.sh")))
-expect "what it waits for is over before GitHub says more, in $seconds of 7.5 s" [ "$seconds" = 7 ]
 cancels $'gates: ./real_gates\nserver: ./server 3000'
 cancels $'gates: ./real_gates | tee of_gates\nserver: bash '"$work/deaf"
 
@@ -323,38 +277,12 @@ STUB
 job 1 'A: c' $'gates: ./real_gates\nready-path: /up\nserver: python3 '"$work/unix.py $work/socket $work/was"$'\nurl: unix:'"$work/socket"
 expect "a socket is waited for, at the path" says "/up" "$artifact/server.log"
 expect "until it answers 200" says "/v1/models" "$artifact/server.log"
-rm "$work/socket"
-job 1 'A: c' $'gates: ./real_gates\nready-seconds: 10m\nserver: ./server\nurl: http://127.0.0.1:'"$port"
-expect "a time that is none is refused" says status=2 "$work/job/output"
-expect "in a sentence" says 'LLMBENCH_READY_WITHIN is "10m": it must be a time above zero'
-python3 -m http.server --bind 127.0.0.1 "$port" > /dev/null 2>&1 &
-squatter=$!
-until (: < "/dev/tcp/127.0.0.1/$port") 2> /dev/null; do sleep 0.05; done
-job 1 'A: c' $'gates: ./gates\nserver: sleep 9\nurl: http://127.0.0.1:'"$port/v1"
-expect "another is there" says "something is there already"
-kill "$squatter"
-
 echo "== the report folder"
 job 0 'LLMBENCH_REPORT_DIR: .github/actions' ''
 expect "other files stay" [ -e "$work/job/workspace/.github/actions/llmbench/run_gates.sh" ]
 job 1 'A: c' 'gates: "true"'
-ln -s /etc "$repository/llmbench-report"
-git -C "$repository" add -A
-git -C "$repository" -c user.name=a -c user.email=a@a.test commit -qm link
-head=$(git -C "$repository" rev-parse HEAD)
-job 1 'A: c' ''
-expect "a link is refused" says "llmbench-report is a link"
-git -C "$repository" rm -q llmbench-report
 mkdir "$repository/llmbench-report"
-ln -s /etc/passwd "$repository/llmbench-report/x"
 echo '  "exit_code": 0,' > "$repository/llmbench-report/result.json"
-git -C "$repository" add -A
-git -C "$repository" -c user.name=a -c user.email=a@a.test commit -qm inside
-head=$(git -C "$repository" rev-parse HEAD)
-job 1 'A: c' ''
-expect "and in the folder" says "holds a link"
-git -C "$repository" rm -q --cached llmbench-report/x
-rm "$repository/llmbench-report/x"
 mkdir "$repository/llmbench-report/old"
 cp "$repository/llmbench-report/result.json" "$repository/llmbench-report/old/"
 git -C "$repository" add -A
@@ -362,9 +290,4 @@ git -C "$repository" -c user.name=a -c user.email=a@a.test commit -qm old
 head=$(git -C "$repository" rev-parse HEAD)
 job 1 'CODE: none' ''
 expect "a result of an earlier run is none" says "left no result.json"
-echo 'yes 0123456789abcdef & sleep 2; kill $!; echo last word; touch "$0.said"; exec sleep 60' > "$work/flood"
-job 0 'A: c' $'gates: until [ -e '"$work/flood.said"$' ]; do sleep 0.1; done; ./gates\nserver: bash '"$work/flood"$'\nurl: http://127.0.0.1:'"$port"
-size=$(stat -c %s "$artifact/server.log")
-expect "a log has its limit ($size bytes)" [ "$size" -lt 67300000 ]
-expect "and its end" says "last word" "$artifact/server.log"
 exit "$failed"

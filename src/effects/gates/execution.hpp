@@ -302,9 +302,9 @@ private:
                                                 : scenario_use::gate;
     }
     bool searches() const { return scenario_.arrivals.data().is_searched; }
-    /// Waits for servers that somebody has just started. That takes nothing of the time budget.
+    /// Waits for servers that are starting. That takes nothing of the time budget.
     void await_start(gate_servers& servers) const {
-        if (current_environment || !(asked_.ready_within_s > 0)) return;
+        if (current_environment) return;
         const long long from_ns = now_ns();
         servers.await_start(asked_.ready_within_s, asked_.ready_path);
         program_began_ns += now_ns() - from_ns;

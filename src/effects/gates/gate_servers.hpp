@@ -83,7 +83,8 @@ public:
             baseline_ = other_.get();
         }
     }
-    /// Waits for servers that somebody has just started.
+    /// Waits for servers that are starting, one after the other: two that load at once would
+    /// measure each other's memory.
     void await_start(double within_s, const std::string& ready) {
         each([&](live_target& t) { t.await_start(within_s, ready); });
     }

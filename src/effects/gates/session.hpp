@@ -10,6 +10,7 @@
 #include "effects/system/report_directory.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/load/order.hpp"
+#include "effects/targets/program_server.hpp"
 #include "effects/gates/program_reports.hpp"
 #include "effects/gates/record_files.hpp"
 
@@ -212,6 +213,8 @@ public:
         if (is_cut_off) unheard_ = worse_of(unheard_, gate_outcome::invalid);
         write_all(lock);
         if (!std::exchange(has_said_, true)) reports_.say_at_the_end();
+        lock.unlock();
+        program_server::end_all();
     }
     std::atomic<bool> returns_exit_code{false};  // main() is ours
     std::atomic<host_run> host_did{host_run::test_cases};

@@ -83,6 +83,8 @@ inline constexpr known_variable known_variables[] = {
     {"LLMBENCH_BASELINE_URL", "the server of a baseline that names no URL"},
     {"LLMBENCH_BASELINE_API_KEY", "the key of the baseline; without it one on the target's host "
                                   "has the target's"},
+    {"LLMBENCH_SERVER", "a command that starts the server at LLMBENCH_URL, for the whole program"},
+    {"LLMBENCH_BASELINE_SERVER", "the same at LLMBENCH_BASELINE_URL, once the first one answers"},
     {"LLMBENCH_READY_WITHIN", "waits so long for those two servers to start: 600, 600s, 10min",
      "a time above zero, such as 600, 600s or 10min",
      [](settings& s, const std::string& v) { return read_time(v, s.ready_within_s); }},

@@ -24,6 +24,7 @@
 #include "effects/targets/credentials.hpp"
 #include "effects/targets/inquiries.hpp"
 #include "effects/targets/process.hpp"
+#include "effects/targets/program_server.hpp"
 #include "effects/targets/extension_server.hpp"
 #include "effects/targets/server_pages.hpp"
 #include "effects/targets/server_variables.hpp"
@@ -120,20 +121,24 @@ public:
     /// other.
     void takes_key_of(const std::string& url) { key_is_for_ = url; }
 
-    /// Waits for an endpoint at the variable's URL, which somebody has just started. `ready`: the
-    /// path, or the URL (it gets no key), that answers 200 then; "": the API's path.
+    /// Waits for an endpoint at the variable's URL, which the environment's command starts here, or
+    /// somebody has just started. `ready`: the path, or the URL (it gets no key), that answers 200
+    /// then; "": the API's path. `within_s`: 0 if the environment has no limit.
     void await_start(double within_s, const std::string& ready) {
-        if (process_ || own_ || given_.url != str(at_.url)) return;
+        if (process_ || own_ || !is_at(given_.url)) return;
+        if (given_.command.empty() && !(within_s > 0)) return;
         take_address(infinity);
-        if (ready.empty())
-            return await_ready(std::max(at_.ready_within.seconds(), within_s));
-        const auto is_200 = [](const http_answer& a) { return a.status == 200; };
-        const long long until_ns = now_ns() + ns_of(within_s);
-        if (ready.front() == '/')
-            return await_at(load_, ready, load_.fields, within_s, until_ns, is_200);
-        const http_url url = parsed_url(ready, "LLMBENCH_READY_PATH");
-        await_at(server_at(url, url.tls ? new_shared<tls_client>(at_.tls, url) : nullptr),
-                 url.path + url.query, login_line(url), within_s, until_ns, is_200);
+        if (given_.command.empty()) return await_answer(within_s, ready);
+        started_here_ = &program_server::of(given_.command_name);
+        started_here_->start(given_.command, load_);
+        try {
+            await_answer(within_s > 0 ? within_s : start_limit_s, ready);
+        } catch (const no_server& e) {
+            // A server of ours that is not there is no reason to skip a gate.
+            throw std::runtime_error(reason_in(e) + started_here_->last_words());
+        }
+        if (const std::string how = started_here_->how_it_went(); !how.empty())
+            throw std::runtime_error(how + started_here_->last_words());
     }
     /// `at_most_s`: limit on the server's time to get ready.
     void bring_up(double at_most_s = infinity) {
@@ -191,7 +196,8 @@ public:
     void note_load() { was_loaded_ = true; }
     /// Returns why it ended, "" while it runs.
     std::string how_it_went() {
-        return process_ ? process_->how_it_went() : std::string();
+        if (process_) return process_->how_it_went();
+        return started_here_ ? started_here_->how_it_went() : std::string();
     }
     /// Refuses a server that cannot take requests like these; our own accept every request.
     void check_answers(const vector<request_spec>& like) {
@@ -332,6 +338,25 @@ private:
                                    ", as it belongs to another host: name the key of this one by "
                                    "endpoint.api_key_env");
     }
+    /// Whether it is an endpoint at this URL, by whatever name of this host.
+    bool is_at(const std::string& url) const {
+        if (url == str(at_.url)) return true;
+        if (url.empty()) return false;
+        const http_url asked = parsed_url(url, given_.url_name), its = url_of();
+        return asked.port == its.port && asked.socket == its.socket &&
+               (asked.host == its.host || (is_this_host(asked) && is_this_host(its)));
+    }
+    /// The wait of `await_start`.
+    void await_answer(double within_s, const std::string& ready) {
+        if (ready.empty()) return await_ready(std::max(at_.ready_within.seconds(), within_s));
+        const auto is_200 = [](const http_answer& a) { return a.status == 200; };
+        const long long until_ns = now_ns() + ns_of(within_s);
+        if (ready.front() == '/')
+            return await_at(load_, ready, load_.fields, within_s, until_ns, is_200);
+        const http_url url = parsed_url(ready, "LLMBENCH_READY_PATH");
+        await_at(server_at(url, url.tls ? new_shared<tls_client>(at_.tls, url) : nullptr),
+                 url.path + url.query, login_line(url), within_s, until_ns, is_200);
+    }
     /// Waits for an endpoint that may be starting or loading its model.
     void await_ready(double within_s) {
         const auto has_come = [](const http_answer& a) { return !is_on_its_way(a); };
@@ -341,12 +366,12 @@ private:
     }
     void await_at(const http_server& at, const std::string& path, const std::string& fields,
                   double within_s, long long until_ns,
-                  bool (*has_come)(const http_answer&)) const {
+                  bool (*has_come)(const http_answer&)) {
         http_answer a;
         const auto is_over = [&] {
             const double left_s = std::max(seconds_until(until_ns), 0.1);
             a = blocking_get(at, path, fields, std::min(left_s, 10.0));
-            return a.distrusted || has_come(a) || stop_asked.load();
+            return a.distrusted || has_come(a) || stop_asked.load() || !how_it_went().empty();
         };
         if (!comes_by(is_over, until_ns, 0.25))
             throw no_server(facts_.url + " was not ready within " + time_text(within_s) + ": " +
@@ -411,7 +436,10 @@ private:
                             load_.url.query;
     }
 
+    static constexpr double start_limit_s = 600;
+
     server_variables given_{};
+    program_server* started_here_ = nullptr;  // of an endpoint, by the environment
     bool is_baseline_ = false, was_loaded_ = false;
     const live_target* compared_with_ = nullptr;  // the target of a baseline
     std::string key_is_for_{};                    // URL of a setting's key, "" for any

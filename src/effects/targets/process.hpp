@@ -87,7 +87,8 @@ inline constexpr const char* script_of_command =
     "llmbench_go_=$LLMBENCH_COMMAND_; unset LLMBENCH_COMMAND_; set --\n"
     "eval \"$llmbench_go_\"";
 
-/// A server command in a process group of its own. Ended with SIGTERM, after 5 s with SIGKILL.
+/// A server command in a process group of its own. Ended with SIGTERM, and with SIGKILL after 5 s,
+/// or after 2 s if the program was told to end.
 class server_process : not_copied {
 public:
     server_process(const process& p, int port, const std::string& log,
@@ -128,7 +129,8 @@ public:
     void stop() {
         if (pid_ <= 0) return;
         ::kill(-pid_, SIGTERM);
-        comes_within(5, [this] { return is_gone(); });
+        // A runner that cancels a job waits for 7.5 s or more.
+        comes_within(stop_asked.load() ? 2 : 5, [this] { return is_gone(); });
         ::kill(-pid_, SIGKILL);
         const bool ended = comes_within(after_kill_s, [this] { return has_ended(); });
         const bool is_quiet = comes_within(1, [this] { return !log_.is_held(); });
