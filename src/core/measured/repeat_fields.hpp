@@ -1,4 +1,4 @@
-// the fields of a record and of a repeat
+// the fields of a repeat
 #pragma once
 
 #include "api/result.hpp"
@@ -9,10 +9,10 @@
 #include "core/server_metrics/quantities.hpp"
 #include "core/measured/histograms.hpp"
 #include "core/measured/ranks.hpp"
+#include "core/measured/record_fields.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/server_metrics.hpp"
 
-#include <charconv>  // from_chars
 #include <cmath>  // isnan
 #include <cstddef>  // size_t
 #include <set>
@@ -21,106 +21,6 @@
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
-
-/// Returns the value of sixteen hex digits, else 0.
-inline unsigned long long hash_in(const std::string& digits) {
-    unsigned long long hash = 0;
-    const char* const end = digits.data() + digits.size();
-    const bool is_hash = digits.size() == 16 &&
-                         std::from_chars(digits.data(), end, hash, 16).ptr == end;
-    return is_hash ? hash : 0;
-}
-
-inline constexpr whole_range reported_range{0, max_reported_tokens},
-    maybe_reported_range{0, max_reported_tokens, -1}, events_range{0, max_events},
-    few_range{0, most_of_few}, text_range{0, max_text_bytes};
-/// What was asked for and read in the answer.
-inline void answer_fields(field_visitor& v, record& r) {
-    v.whole({"text_bytes", "of generated text", at_times}, r.text_bytes, text_range);
-    v.whole({"most_prompt_tokens", "that what was sent can be; negative where the server adds the "
-                                   "history that it keeps", at_times},
-            r.most_prompt_tokens, {-max_text_bytes, max_text_bytes});
-    v.whole({"most_output_tokens", "that were asked for", at_times}, r.most_output_tokens,
-            reported_range);
-    v.whole({"choices", "answers that share the stream", at_times}, r.choices, few_range);
-    bool right = r.right && *r.right;
-    if (v.has("right", static_cast<bool>(r.right))) {
-        v.flag({"right", "the answer to a question", at_times}, right);
-        if (v.assigns()) r.right = right;
-    }
-    v.quoted_or_null({"graded", "what was read in it", if_any}, r.graded);
-    if (v.has("question", r.question >= 0))
-        v.whole({"question", "its number in the workload, the same each time it is asked",
-                 at_times}, r.question);
-    std::string hash = printed("%016llx", r.answer_hash);
-    if (v.has("answer_hash", r.answer_hash != 0)) {
-        v.text({"answer_hash", "of all that was generated", at_times}, hash);
-        if (v.assigns()) r.answer_hash = hash_in(hash);
-    }
-}
-/// Its place in the traffic.
-inline void place_fields(field_visitor& v, record& r) {
-    v.exact({"conversation", "its number in the trace", at_times}, r.conversation);
-    v.whole({"turn", "of the conversation", at_times}, r.turn, few_range);
-    v.whole({"depth", "in its session, 0 is the main line", if_any}, r.depth, few_range);
-    v.whole({"part", "of the workload: its place among the repeat's labels", if_any}, r.part);
-}
-/// A line of records.jsonl and its gate.
-inline void fields_of(field_visitor& v, record& r, std::string& gate) {
-    v.text({"id", "sent as X-Request-Id"}, r.id);
-    v.text({"gate"}, gate);
-    v.choice({"arm"}, r.variant, run_variant::baseline);
-    v.whole({"repeat"}, r.repeat, few_range);
-    v.choice({"phase"}, r.phase, run_phase::after);
-    v.time({"scheduled_ns"}, r.scheduled_ns);
-    v.time({"dispatched_ns"}, r.dispatched_ns);
-    v.time({"connected_ns"}, r.connected_ns);
-    v.time({"sent_ns"}, r.sent_ns);
-    v.time({"first_token_ns"}, r.first_token_ns);
-    v.time({"second_token_ns", "of the second content event", at_times}, r.second_token_ns);
-    v.time({"first_answer_ns", "of the first one that is no reasoning", at_times},
-           r.first_answer_ns);
-    v.time({"last_token_ns"}, r.last_token_ns);
-    v.time({"end_ns"}, r.end_ns);
-    v.whole({"prompt_tokens"}, r.prompt_tokens, reported_range);
-    v.whole({"output_tokens"}, r.output_tokens, reported_range);
-    v.choice({"token_source"}, r.token_source, token_origin::no_usage);
-    v.whole({"events"}, r.events, events_range);
-    v.whole({"first_event_tokens"}, r.first_event_tokens, reported_range);
-    v.choice({"status"}, r.status, request_status::left);
-    v.whole({"http_status"}, r.http_status, {0, 999, 0});
-    v.quoted_or_null({"finish_reason"}, r.finish_reason);
-    v.quoted_or_null({"error"}, r.error);
-    v.whole({"late_ns", "the client's own lateness"}, r.late_ns, {-max_count, max_count});
-    v.whole({"cached_tokens", "of the prompt", at_times}, r.cached_tokens, maybe_reported_range);
-    v.whole({"reasoning_tokens", "of the output", at_times}, r.reasoning_tokens,
-            maybe_reported_range);
-    v.whole({"hidden_tokens", "of the output, never streamed", at_times}, r.hidden_tokens,
-            maybe_reported_range);
-    v.whole({"tokens_at_once", "of the output, as a lump, faster than they were generated", if_any},
-            r.tokens_at_once, reported_range);
-    place_fields(v, r);
-    v.whole({"reads", "that brought content events", at_times}, r.reads, events_range);
-    v.whole({"first_read_events", "", at_times}, r.first_read_events, events_range);
-    v.whole({"unknown_gaps", "between events that a late client read together: only the last "
-                             "of them has a time of its own", if_any},
-            r.unknown_gaps, events_range);
-    v.whole({"first_early_ns", "the first token was one of these, and came earlier by this at "
-                               "most", if_any},
-            r.first_early_ns, {0, max_count});
-    v.whole({"textless_ns", "after the last token with text, until the finish: tokens without "
-                            "text came meanwhile", if_any},
-            r.textless_ns, {0, max_count});
-    answer_fields(v, r);
-    if (v.has("model", !r.model.empty()))
-        v.text({"model", "that the answer names, if it is another than the one asked for",
-                at_times}, r.model);
-    if (v.has("from_cache", r.from_cache))
-        v.flag({"from_cache", "a gateway's cache gave the answer, by its headers", at_times},
-               r.from_cache);
-    v.whole({"resends", "times it was sent again", at_times}, r.resends, few_range);
-    v.whole({"idle_ns", "that its lost connection had not been used", if_any}, r.idle_ns);
-}
 
 inline constexpr double max_ranks = 100000;
 inline constexpr double max_cost = 1e6;  // USD an hour
@@ -248,26 +148,9 @@ inline void fields_of(field_visitor& v, cross_check& c) {
     v.number({"prompt_tokens"}, c.prompt_tokens, any_number);
     v.number({"prompt_tokens_reported"}, c.prompt_tokens_reported, any_number);
 }
-
-inline void fields_of(field_visitor& v, server_metrics& w, cross_check& checked,
-                      long long window_from_ns) {
-    v.text({"of", "whose page it is, empty where nobody knows that"}, w.of);
-    std::size_t missed = w.missed_ns.size();
-    v.whole({"missed", "readings that failed"}, missed);
-    v.text({"problem", "why the last one of these did"}, w.problem);
-    v.flag({"has_both_ends", "read before all requests and after them"}, w.has_both_ends);
-    v.number({"from_unix_s", "when it was read first, in seconds since 1970 by the server's clock",
-              at_times},
-             w.from_s, {-max_count, max_count});
-    v.flag({"several_processes", "several processes answer at its address, in turns", at_times},
-           w.is_of_several);
-    if (v.has("cross_check", checked.is_made) &&
-        v.begin({"cross_check", "what we did in the repeat, and what the server says that it did",
-                 at_times})) {
-        if (v.assigns()) checked.is_made = true;
-        fields_of(v, checked);
-        v.end();
-    }
+/// Its readings, the times of which count from the window's beginning.
+inline void readings_fields(field_visitor& v, server_metrics& w, std::size_t missed,
+                            long long window_from_ns) {
     v.times_after({"missed_at_ns", "when they did, in ns after window_from_ns", at_times},
                   w.missed_ns, window_from_ns);
     if (v.assigns() && w.missed_ns.size() != missed)
@@ -296,6 +179,28 @@ inline void fields_of(field_visitor& v, server_metrics& w, cross_check& checked,
                        [&](page_reading& r) -> double& { return r.named[i]; });
     }
     v.end();
+}
+
+inline void fields_of(field_visitor& v, server_metrics& w, cross_check& checked,
+                      long long window_from_ns) {
+    v.text({"of", "whose page it is, empty where nobody knows that"}, w.of);
+    std::size_t missed = w.missed_ns.size();
+    v.whole({"missed", "readings that failed"}, missed);
+    v.text({"problem", "why the last one of these did"}, w.problem);
+    v.flag({"has_both_ends", "read before all requests and after them"}, w.has_both_ends);
+    v.number({"from_unix_s", "when it was read first, in seconds since 1970 by the server's clock",
+              at_times},
+             w.from_s, {-max_count, max_count});
+    v.flag({"several_processes", "several processes answer at its address, in turns", at_times},
+           w.is_of_several);
+    if (v.has("cross_check", checked.is_made) &&
+        v.begin({"cross_check", "what we did in the repeat, and what the server says that it did",
+                 at_times})) {
+        if (v.assigns()) checked.is_made = true;
+        fields_of(v, checked);
+        v.end();
+    }
+    readings_fields(v, w, missed, window_from_ns);
 }
 
 /// A number with a name, such as a statistic of a repeat.
@@ -394,7 +299,6 @@ inline void odd_fields(field_visitor& v, repeat_facts& d) {
     v.whole({"equal_openings", "and whose texts begin alike, though their prompts do not", if_any},
             d.equal_openings);
 }
-/// What was seen of the server, and what else was done to it.
 inline void server_fields(field_visitor& v, repeat_facts& d, cross_check& checked,
                           long long from_ns) {
     if (v.has("server", d.server.is_read) &&
@@ -404,6 +308,8 @@ inline void server_fields(field_visitor& v, repeat_facts& d, cross_check& checke
         fields_of(v, d.server, checked, from_ns);
         v.end();
     }
+}
+inline void beside_fields(field_visitor& v, repeat_facts& d, long long from_ns) {
     v.list({"beside", "what else was done to the server under the load, task by task", if_any},
            d.side_tasks, [&](side_task_seen& t) { fields_of(v, t, from_ns); });
 }
@@ -411,10 +317,8 @@ inline void rank_fields(field_visitor& v, repeat_facts& d, long long from_ns) {
     v.list({"ranks", "of a load that several programs sent: what each says of itself", if_any},
            d.ranks, [&](rank_part& r) { fields_of(v, r, from_ns); });
 }
-/// A repeat of one variant in result.json, without its requests: facts, the cross-check and
-/// statistics. Times are of the clock.
-inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
-                      vector<named_number>& statistics) {
+/// Its load, and the window of that.
+inline void load_fields(field_visitor& v, repeat_facts& d) {
     v.whole({"index"}, d.index, {0, most_of_few});
     fields_of(v, static_cast<probe_facts&>(d));
     long long from_ns = d.window.from_ns(), to_ns = d.window.to_ns();
@@ -423,18 +327,23 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     v.time({"window_to_ns"}, to_ns, exact_range);
     if (to_ns < from_ns) v.misfit("window_to_ns", "a window ends after it began");
     if (v.assigns()) d.window = time_interval::between(from_ns, to_ns);
+}
+inline void part_fields(field_visitor& v, repeat_facts& d) {
     v.texts({"labels", "of the parts of the workload, in order", if_any}, d.labels);
-    client_fields(v, d);
+}
+inline void start_fields(field_visitor& v, repeat_facts& d) {
     v.seconds({"startup_s"}, d.startup_s);
     if (v.has("first_answer_s", !std::isnan(d.first_answer_s)))
         v.seconds({"first_answer_s", "of the cold server", at_times}, d.first_answer_s);
-    fields_of(v, static_cast<speed_facts&>(d));
+}
+inline void end_fields(field_visitor& v, repeat_facts& d) {
     v.text({"target_gone", "why, where the server went away"}, d.target_gone);
     v.flag({"interrupted"}, d.interrupted);
     v.flag({"decided_early", "all was decided at the end of its window: requests planned later do "
                              "not count", if_any}, d.decided_early);
-    odd_fields(v, d);
-    way_fields(v, d);
+}
+/// What its metrics need to know of all its requests.
+inline void whole_fields(field_visitor& v, repeat_facts& d) {
     v.whole({"shared_tokens", "prompt tokens that the workload lets a prefix cache have, of "
                               "requests that report how many were cached; -1 where none does"},
             d.shared_tokens, {-1, max_count});
@@ -447,7 +356,23 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     double error = d.gaps_counted ? gap_error : 0;  // not read back
     v.number({"itl_relative_error", "of itl percentiles at most, 0 where every gap was kept"},
              error, {0, 1, 0});
+}
+/// A repeat of one variant in result.json, without its requests: facts, the cross-check and
+/// statistics. Times are of the clock.
+inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
+                      vector<named_number>& statistics) {
+    load_fields(v, d);
+    const long long from_ns = d.window.from_ns();
+    part_fields(v, d);
+    client_fields(v, d);
+    start_fields(v, d);
+    fields_of(v, static_cast<speed_facts&>(d));
+    end_fields(v, d);
+    odd_fields(v, d);
+    way_fields(v, d);
+    whole_fields(v, d);
     server_fields(v, d, checked, from_ns);
+    beside_fields(v, d, from_ns);
     fields_of(v, d.differences);
     fields_of(v, d.foreseen);
     rank_fields(v, d, from_ns);

@@ -108,6 +108,30 @@ inline void variant_fields(field_visitor& v, gate_report& g, run_variant variant
              is_baseline ? g.figures.baseline : g.figures.candidate,
              (is_baseline ? g.baseline : g.target).tokens, g.figures.table_rows, g.figures.kept);
 }
+inline void server_fields(field_visitor& v, gate_report& g) {
+    v.object({"target", "a server, and what it was", at_times, "target"}, g.target);
+    v.list({"accelerators", "of the target, by dcgm-exporter or nvidia-smi", if_any},
+           g.accelerators, [&](accelerator_facts& a) { fields_of(v, a); });
+    if (v.has("baseline_target", g.what.judged->has_baseline))
+        v.object({"baseline_target", "", at_times, "target"}, g.baseline);
+}
+inline void search_fields(field_visitor& v, gate_report& g) {
+    if (v.has("capacity", g.figures.search != nullptr))
+        v.object({"capacity", "what a search for the most load found", at_times}, g.figures.search);
+}
+inline void judging_fields(field_visitor& v, gate_report& g) {
+    expected_load expected{g.what.judged->has_baseline, has_turns(g.what),
+                           expected_requests(g.what),
+                           expected_first_turns(g.what)};
+    v.object({"judging", "what the verdicts depend on beside the records", at_times}, g.judged_by,
+             g.under, expected);
+}
+inline void profile_fields(field_visitor& v, gate_report& g) {
+    if (!v.has("profile", g.profile != nullptr)) return;
+    taken_profile none;
+    v.object({"profile", "what came of `on_fail`, of a gate that failed", at_times},
+             g.profile ? *g.profile : none);
+}
 inline void fields_of(field_visitor& v, gate_report& g) {
     identity_fields(v, g);
     purpose_fields(v, g);
@@ -116,31 +140,19 @@ inline void fields_of(field_visitor& v, gate_report& g) {
     v.list({"slos_not_judged", "of a gate that measured nothing", if_any, "slo"},
            g.refusal.empty() ? judged : g.verdicts, each);
     if (!v.has("target", g.refusal.empty())) return;
-    v.object({"target", "a server, and what it was", at_times, "target"}, g.target);
-    v.list({"accelerators", "of the target, by dcgm-exporter or nvidia-smi", if_any},
-           g.accelerators, [&](accelerator_facts& a) { fields_of(v, a); });
-    if (v.has("baseline_target", g.what.judged->has_baseline))
-        v.object({"baseline_target", "", at_times, "target"}, g.baseline);
+    server_fields(v, g);
     load_facts load = load_facts_of(g.what);
     v.object({"scenario", "the load as it was asked for", at_times}, load);
     v.list({"slos", "", at_times, "slo"}, g.verdicts, each);
-    if (v.has("capacity", g.figures.search != nullptr))
-        v.object({"capacity", "what a search for the most load found", at_times}, g.figures.search);
-    expected_load expected{g.what.judged->has_baseline, has_turns(g.what),
-                           expected_requests(g.what),
-                           expected_first_turns(g.what)};
-    v.object({"judging", "what the verdicts depend on beside the records", at_times}, g.judged_by,
-             g.under, expected);
+    search_fields(v, g);
+    judging_fields(v, g);
     for (const run_variant of : {run_variant::candidate, run_variant::baseline})
         variant_fields(v, g, of);
     const bool has_figures = !g.target.is_virtual;
     v.object({"self_check", "what the client can say against its own numbers: seconds and "
                             "fractions, which it has none of in virtual time", at_times},
              g.self_check, has_figures);
-    if (!v.has("profile", g.profile != nullptr)) return;
-    taken_profile none;
-    v.object({"profile", "what came of `on_fail`, of a gate that failed", at_times},
-             g.profile ? *g.profile : none);
+    profile_fields(v, g);
 }
 
 struct run_report {

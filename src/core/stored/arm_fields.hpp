@@ -200,23 +200,20 @@ inline void reason_fields(field_visitor& v, slo_verdict& of) {
     if (v.assigns()) of.inputs = types::list<named_values>(inputs);
     v.end();
 }
-/// Reading keeps the objective, which is more than its text.
-inline void fields_of(field_visitor& v, slo_verdict& of) {
+inline void objective_fields(field_visitor& v, slo_verdict& of) {
     std::string text = str(of.objective.text()),
                 metric = metric_name(of.objective.statistic.metric);
     std::string which =
         is_of_all(of.objective.statistic) ? "" : selection_text(of.objective.statistic.which);
-    std::string file = of.objective.at.file, until = str(of.objective.advisory_until);
-    bool relative = kind_of(of.objective) == limit_kind::ratio;
-    bool difference = is_difference(of.objective);
-    double distance = headroom(of);
-    good_side side = of.objective.at_most ? good_side::at_most : good_side::at_least;
+    std::string until = str(of.objective.advisory_until);
     v.text({"slo", "as its author wrote it"}, text);
     v.choice({"verdict"}, of.outcome, verdict::skipped);
     v.flag({"advisory", "never fails the gate"}, of.objective.is_advisory);
     v.text({"advisory_until", "the day of UTC from which it fails the gate again", if_any}, until);
     v.text({"metric"}, metric);
     v.text({"of", "the requests that it is of, where those are not all", if_any}, which);
+}
+inline void value_fields(field_visitor& v, slo_verdict& of) {
     v.number({"measured", "of the requests of all repeats together, in seconds, per second, as a "
                           "fraction; of a relative SLO the ratio", at_times},
              of.measured, any_number);
@@ -231,6 +228,11 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
         v.number({"denominator", "and what that is compared with", at_times}, of.denominator,
                  any_number);
     }
+}
+inline void limit_fields(field_visitor& v, slo_verdict& of) {
+    bool relative = kind_of(of.objective) == limit_kind::ratio;
+    bool difference = is_difference(of.objective);
+    double distance = headroom(of);
     v.number({"limit"}, of.limit, any_number);
     v.flag({"relative_to_baseline"}, relative);
     if (v.has("difference_to_baseline", difference)) {
@@ -243,6 +245,14 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
              any_number);
     v.number({"detectable", "what this sample shows four times in five"}, of.detectable,
              any_number);
+}
+/// Reading keeps the objective, which is more than its text.
+inline void fields_of(field_visitor& v, slo_verdict& of) {
+    objective_fields(v, of);
+    value_fields(v, of);
+    limit_fields(v, of);
+    good_side side = of.objective.at_most ? good_side::at_most : good_side::at_least;
+    std::string file = of.objective.at.file;
     v.whole({"repeats"}, of.repeats);
     v.whole({"requests"}, of.requests);
     v.choice({"side", "which side of the limit is the good one"}, side, good_side::at_least);

@@ -221,11 +221,14 @@ inline void fields_of(field_visitor& v, std::shared_ptr<const past_judge>& past)
     own->fields(v);
     v.end();
 }
-/// The data beside records that verdicts depend on.
-inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_conditions& under,
-                      expected_load& expected) {
-    fields_of(v, judged_by.rule);
-    v.flag({"paired"}, expected.has_baseline);
+/// What earlier runs showed.
+inline void earlier_fields(field_visitor& v, judging_parameters& judged_by) {
+    fields_of(v, static_cast<known_noise&>(judged_by));
+    v.object({"stored_baseline"}, judged_by.stored);
+    fields_of(v, judged_by.past);
+}
+/// The load as it was sent.
+inline void load_fields(field_visitor& v, load_conditions& under) {
     v.number({"arrival_cv2"}, under.arrival_cv2,
              {0, largest_number, not_a_number, true});
     v.flag({"other_workload", "the baseline's workload was another", if_any}, under.other_workload);
@@ -241,12 +244,18 @@ inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_cond
     v.flag({"spin"}, under.spins);
     v.flag({"counts_work", "the objectives are on the work of the server", if_any},
            under.counts_work);
+}
+/// The requests that were planned, and why not all of them were sent.
+inline void request_fields(field_visitor& v, load_conditions& under, expected_load& expected) {
     v.whole({"expected_requests"}, expected.requests);
     v.text({"stopped"}, under.stopped);
     if (v.has("expected_first_turns", expected.has_turns)) {
         if (v.assigns()) expected.has_turns = true;
         v.whole({"expected_first_turns", "", at_times}, expected.first_turns);
     }
+}
+/// What is no evidence, or of which metrics.
+inline void odd_fields(field_visitor& v, load_conditions& under) {
     if (v.has("most_skew_s", std::isfinite(under.max_skew_s)))
         v.number({"most_skew_s", "by which programs that send the load may begin apart", at_times},
                  under.max_skew_s, {0, longest_time_s, infinity});
@@ -257,9 +266,16 @@ inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_cond
                            "of which metrics nothing is judged for it; of none where none is "
                            "named", if_any},
            under.unsupported, [&](unsupported_metrics& u) { fields_of(v, u); });
-    fields_of(v, static_cast<known_noise&>(judged_by));
-    v.object({"stored_baseline"}, judged_by.stored);
-    fields_of(v, judged_by.past);
+}
+/// The data beside records that verdicts depend on.
+inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_conditions& under,
+                      expected_load& expected) {
+    fields_of(v, judged_by.rule);
+    v.flag({"paired"}, expected.has_baseline);
+    load_fields(v, under);
+    request_fields(v, under, expected);
+    odd_fields(v, under);
+    earlier_fields(v, judged_by);
 }
 
 /// The client's self-check in seconds and fractions, which it does not have in virtual time.

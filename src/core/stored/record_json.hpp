@@ -8,7 +8,7 @@
 #include "core/base/json_reader.hpp"
 #include "core/base/text.hpp"
 #include "core/base/fields.hpp"
-#include "core/measured/repeat_fields.hpp"
+#include "core/measured/record_fields.hpp"
 
 #include <stdexcept>  // invalid_argument
 #include <string>
