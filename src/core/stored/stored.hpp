@@ -58,9 +58,7 @@ inline planned_baseline described_baseline(const stored_gate& g, const expected_
     b.has_stored_baseline = !g.judged_by.stored.file.empty() || g.judged_by.past;
     return b;
 }
-/// Returns the plan from which reports describe the load of a stored gate, and which decides the
-/// objectives that it can have.
-inline plan described_plan(const stored_gate& g, const expected_load& expected) {
+inline planned_traffic described_traffic(const stored_gate& g, const expected_load& expected) {
     const load_facts& l = g.load;
     planned_traffic t = l.sent;
     t.described = {true, expected.requests, expected.has_turns,
@@ -70,17 +68,21 @@ inline plan described_plan(const stored_gate& g, const expected_load& expected) 
     t.arrivals.described = l.arrivals;
     t.seed = parsed_number<std::uint64_t>(l.seed).value_or(0);
     t.hash = l.trace_hash;
+    if (g.seen.candidate.empty()) return t;
+    const repeat_data& first = g.seen.candidate.front();
+    t.labels = first.labels;
+    for (const side_task_seen& of : first.side_tasks) t.beside.push_back({.name = of.name});
+    return t;
+}
+/// Returns the plan from which reports describe the load of a stored gate, and which decides the
+/// objectives that it can have.
+inline plan described_plan(const stored_gate& g, const expected_load& expected) {
     planned_judging j{{}, described_baseline(g, expected)};
-    if (!g.seen.candidate.empty()) {
-        const repeat_data& first = g.seen.candidate.front();
-        j.usd_per_hour = first.usd_per_hour;
-        t.labels = first.labels;
-        for (const side_task_seen& of : first.side_tasks) t.beside.push_back({.name = of.name});
-    }
+    if (!g.seen.candidate.empty()) j.usd_per_hour = g.seen.candidate.front().usd_per_hour;
     plan p;
     p.name = g.name;
-    p.nonce = parsed_number<std::uint64_t>(l.nonce, 16).value_or(0);
-    p.sent = new_shared<const planned_traffic>(std::move(t));
+    p.nonce = parsed_number<std::uint64_t>(g.load.nonce, 16).value_or(0);
+    p.sent = new_shared<const planned_traffic>(described_traffic(g, expected));
     p.judged = new_shared<const planned_judging>(std::move(j));
     return p;
 }
@@ -228,33 +230,41 @@ inline past_result read_past_result(const std::string& json, const std::string& 
     return run;
 }
 
-/// Throws std::invalid_argument if the stored run was of another kind than `what` on `target`.
-inline void check_comparable(const stored_gate& old, const std::string& file, const plan& what,
-                             const target_facts& target) {
-    const std::string of = "baseline is stored(\"" + file + "\")";
-    const auto same = [&](const char* field, const std::string& was, const std::string& is) {
-        if (was != is)
-            refuse({of, " and does not compare: its ", field, " is \"", printable(was),
-                    "\" and this gate's is \"", is, "\""});
-    };
+inline void check_is_whole(const stored_gate& g, const std::string& file) {
+    if (!g.load.shard.is_whole())
+        refuse({file, ": of \"", g.name, "\" ", shard_text(g.load.shard)});
+}
+inline void check_same(const std::string& of, const char* field, const std::string& was,
+                       const std::string& is) {
+    if (was != is)
+        refuse({of, " and does not compare: its ", field, " is \"", printable(was),
+                "\" and this gate's is \"", is, "\""});
+}
+inline void check_same_target(const std::string& of, const target_facts& was,
+                              const target_facts& is) {
+    check_same(of, "model", was.model, is.model);
+    check_same(of, "api", was.api, is.api);
+    check_same(of, "transport", was.transport, is.transport);
+}
+inline void check_same_load(const std::string& of, const load_facts& was, const load_facts& is) {
+    // The description of a load may change, its values may not. Older files have no values.
+    if (was.values.empty() || was.values != is.values) {
+        check_same(of, "arrivals", was.arrivals, is.arrivals);
+        check_same(of, "workload", was.sent.workload_text, is.sent.workload_text);
+        check_same(of, "extent", was.extent, is.extent);
+        check_same(of, "options", was.options, is.options);
+    }
+    check_same(of, "seed", was.seed, is.seed);
+    check_same(of, "trace hash", was.trace_hash, is.trace_hash);
+    if (!was.values.empty()) check_same(of, "load hash", was.values, is.values);
+}
+inline void check_is_usable(const std::string& of, const stored_gate& old) {
     if (!old.fault.empty()) refuse({of, ": that run ", old.fault, "; write it again"});
     if (!old.load.shard.is_whole()) refuse({of, ": of that run ", shard_text(old.load.shard)});
-    const load_facts load = load_facts_of(what);
-    same("definitions version", old.definitions, definitions_version);
-    same("model", old.target.model, target.model);
-    same("api", old.target.api, target.api);
-    same("transport", old.target.transport, target.transport);
-    // The description of a load may change, its values may not. Older files have no values.
-    if (old.load.values.empty() || old.load.values != load.values) {
-        same("arrivals", old.load.arrivals, load.arrivals);
-        same("workload", old.load.sent.workload_text, load.sent.workload_text);
-        same("extent", old.load.extent, load.extent);
-        same("options", old.load.options, load.options);
-    }
-    same("seed", old.load.seed, load.seed);
-    same("trace hash", old.load.trace_hash, load.trace_hash);
-    if (!old.load.values.empty()) same("load hash", old.load.values, load.values);
-    for (const slo& s : what.judged->slos) {
+}
+inline void check_has_values(const std::string& of, const stored_gate& old,
+                             const vector<slo>& slos) {
+    for (const slo& s : slos) {
         if (is_absolute(s)) continue;
         const auto at = old.statistics.find(str(s.statistic.name));
         const bool is_counted = !may_be_relative(s.statistic.metric);
@@ -267,6 +277,16 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
             refuse({of, ": it has no ", is_counted ? "counts" : "value", " of ",
                     str(s.statistic.name), " in every repeat, write it again"});
     }
+}
+/// Throws std::invalid_argument if the stored run was of another kind than `what` on `target`.
+inline void check_comparable(const stored_gate& old, const std::string& file, const plan& what,
+                             const target_facts& target) {
+    const std::string of = "baseline is stored(\"" + file + "\")";
+    check_is_usable(of, old);
+    check_same(of, "definitions version", old.definitions, definitions_version);
+    check_same_target(of, old.target, target);
+    check_same_load(of, old.load, load_facts_of(what));
+    check_has_values(of, old, what.judged->slos);
 }
 
 }  // namespace detail
