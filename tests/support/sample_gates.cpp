@@ -32,7 +32,7 @@ test_gate::operator lb::gate_report() const {
 }
 
 std::string status_text(std::initializer_list<lb::repeat_data> variant) {
-    return lb::status_text(lb::variant_figures_of({}, {}, variant));
+    return lb::status_text(lb::variant_figures_of({}, {}, {}, variant));
 }
 std::string prefix_cache_text(const measurement& m) {
     return lb::prefix_cache_text(lb::figures_of({}, m, {}));

@@ -110,6 +110,14 @@ inline std::string smallest_miss_text(const verdict_numbers& v) {
 }
 /// The smallest miss helps where a verdict is open; a whole line has it always.
 enum class line_length : unsigned char { short_line, whole_line };
+/// "5 repeats x 200 requests", "" if there are none.
+inline std::string counted_in_text(const slo_verdict& v, bool is_of_loads) {
+    if (v.repeats <= 0) return {};
+    return filled("{repeats} {unit}{is_one?|s}{is_at_limit? at the limit} x {requests} requests",
+                  {{"repeats", v.repeats}, {"unit", v.unit}, {"is_one", v.repeats == 1},
+                   {"is_at_limit", is_of_loads && v.counted_in != verdict_unit::pair},
+                   {"requests", v.requests / v.repeats}});
+}
 /// The objective is padded to `width`, so that the lines of a gate align.
 inline verdict_parts parts_of(const slo_verdict& v, std::size_t width,
                               line_length length = line_length::short_line) {
@@ -120,12 +128,7 @@ inline verdict_parts parts_of(const slo_verdict& v, std::size_t width,
     p.name = printed("%-12s  %-*s", word.c_str(), static_cast<int>(width), objective.c_str());
     p.reason = str(v.reason);
     const bool is_of_loads = is_capacity(v.objective.statistic.metric);
-    if (v.repeats > 0)
-        p.basis = filled("{repeats} {unit}{is_one?|s}{is_at_limit? at the limit} x {requests} "
-                         "requests",
-                         {{"repeats", v.repeats}, {"unit", v.unit}, {"is_one", v.repeats == 1},
-                          {"is_at_limit", is_of_loads && v.counted_in != verdict_unit::pair},
-                          {"requests", v.requests / v.repeats}});
+    p.basis = counted_in_text(v, is_of_loads);
     if (is_of_loads) return p;  // its reason names the loads
     p.measured = filled("{is_of_model?modelled|measured} {value}[ ({ratio})]",
                         {{"is_of_model", is_of_model(v)}, {"value", full_value_text(v, v.measured)},

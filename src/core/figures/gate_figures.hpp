@@ -82,6 +82,11 @@ struct variant_figures {
     }
 };
 
+/// What was measured on one server, and how a line of text says whose it is.
+struct measured_figures {
+    const variant_figures& seen;
+    const char* whose;  // "baseline: ", or ""
+};
 /// The numbers that reports show and never compute.
 struct gate_figures {
     vector<metric_id> metrics{};  // those of the latency table, then those of objectives
@@ -94,6 +99,12 @@ struct gate_figures {
     std::shared_ptr<search_figures> search{};  // null where the gate has one load
     std::string tables_at() const { return search ? search->tables_at : ""; }
     std::string fault() const { return search ? search->fault : ""; }  // why it is invalid
+    /// Returns the figures of each server, the candidate's first.
+    vector<measured_figures> measured() const {
+        vector<measured_figures> all{{candidate, ""}};
+        if (!baseline.empty()) all.push_back({baseline, "baseline: "});
+        return all;
+    }
 };
 
 /// The statistics of each repeat that result.json keeps for comparisons with later runs.
@@ -120,8 +131,8 @@ inline vector<statistic_data> kept_statistics(const plan& p, const vector<slo>& 
     return kept;
 }
 
-inline repeat_figures repeat_figures_of(const repeat_data& d, const vector<statistic_data>& kept,
-                                        const repeat_data* twin = nullptr) {
+inline repeat_figures repeat_figures_of(const measurements& e, const repeat_data& d,
+                                        const vector<statistic_data>& kept) {
     repeat_figures r{static_cast<const repeat_facts&>(d)};
     for (const record& x : d.records) {
         if (!is_measured(x)) continue;
@@ -131,7 +142,7 @@ inline repeat_figures repeat_figures_of(const repeat_data& d, const vector<stati
     r.output_throughput = rate_in(metric_id::output_throughput, d, d.window);
     r.request_throughput = rate_in(metric_id::request_throughput, d, d.window);
     r.window_s = seconds_into(d, d.window.to_ns());
-    r.checked = cross_check_of(d, twin);
+    r.checked = cross_check_in(e, d);
     r.statistics = evaluate(kept, d);
     for (const statistic_data& s : kept) {
         if (may_be_relative(s.metric)) continue;
@@ -167,8 +178,7 @@ inline vector<std::pair<metric_id, double>> run_values_of(const repeat_list& var
     return all;
 }
 inline variant_figures variant_figures_of(const plan& p, const gate_figures& g,
-                                  const repeat_list& variant,
-                                  const repeat_list* twins = nullptr) {
+                                          const measurements& e, const repeat_list& variant) {
     variant_figures a;
     for (const metric_id id : g.metrics) a.distributions.push_back(distribution_of(id, variant));
     a.run_values = run_values_of(variant);
@@ -182,13 +192,14 @@ inline variant_figures variant_figures_of(const plan& p, const gate_figures& g,
     a.prompts = prompt_lengths_of(p, variant);
     a.labels = label_figures_of(table_metrics(p), variant);
     if (p.sent->otherwise) a.tokens = request_tokens_of(variant);
-    a.server = server_usage_of(variant, twins);
+    a.server = server_usage_of(variant);
     a.slowest = slowest_of(variant);
     if (std::count(g.metrics.begin(), g.metrics.end(), metric_id::ttft) > 0)
         a.ttft_by_prompt = ttft_by_prompt_of(variant);
     for (const repeat_data& d : variant) {
         for (const record& r : d.records) a.exempt += is_measured(r) && r.exempt;
-        a.repeats.push_back(repeat_figures_of(d, g.kept, twin_of(twins, d)));
+        a.repeats.push_back(repeat_figures_of(e, d, g.kept));
+        add_check(a.server, a.repeats.back().checked);
     }
     return a;
 }
@@ -238,8 +249,8 @@ inline gate_figures figures_of(const plan& p, const measurements& e, const vecto
     g.kept = kept_statistics(p, slos, reported_statistics(e));
     g.grid = grid_of(e);
     drop_unsupported(g, e);
-    g.candidate = variant_figures_of(p, g, e.candidate, e.is_at_once ? &e.baseline : nullptr);
-    g.baseline = variant_figures_of(p, g, e.baseline, e.is_at_once ? &e.candidate : nullptr);
+    g.candidate = variant_figures_of(p, g, e, e.candidate);
+    g.baseline = variant_figures_of(p, g, e, e.baseline);
     for (auto& [metric, value] : g.candidate.run_values)
         if (is_unsupported(e, metric)) value = not_a_number;
     for (repeat_figures& r : g.candidate.repeats) {
@@ -261,7 +272,7 @@ inline gate_figures figures_of_search(const plan& p, const measurements& e,
     for (auto* variant : {&g.candidate, &g.baseline}) {
         variant->repeats.clear();
         for (const repeat_data& d : variant == &g.candidate ? e.candidate : e.baseline)
-            variant->repeats.push_back(repeat_figures_of(d, g.kept));
+            variant->repeats.push_back(repeat_figures_of(e, d, g.kept));
     }
     each(&extension::add_search, p, e, t, g.search);
     return g;

@@ -63,8 +63,8 @@ inline vector<statistic_data> reported_statistics(const measurements& e) {
     return all;
 }
 
-/// `twins`: the other variant, if both were loaded at once.
-inline server_usage server_usage_of(const repeat_list& variant, const repeat_list* twins) {
+/// Without cross-checks.
+inline server_usage server_usage_of(const repeat_list& variant) {
     server_usage a;
     a.repeats = variant.size();
     for (const repeat_data& d : variant) {
@@ -74,12 +74,13 @@ inline server_usage server_usage_of(const repeat_list& variant, const repeat_lis
         a.readings += w.readings.size();
         a.missed += w.missed_ns.size();
         if (!w.problem.empty()) a.problem = w.problem;
-        const cross_check c = cross_check_of(d, twin_of(twins, d));
-        a.checked += c.is_made;
-        if (a.differences.empty()) a.differences = difference_text(c);
     }
     if (a.is_read) a.values = reported_values(variant);
     return a;
+}
+inline void add_check(server_usage& a, const cross_check& c) {
+    a.checked += c.is_made;
+    if (a.differences.empty()) a.differences = difference_text(c);
 }
 
 /// "vLLM's page, 62 readings: mean(queue_time) 12 ms, ...".

@@ -207,6 +207,10 @@ inline bool is_another_load(const cross_check& c) {
                      c.prompt_tokens_reported > 1.02 * c.prompt_tokens));
 }
 
+/// The cross-check of a repeat, as if nothing had been sent before it.
+inline cross_check cross_check_in(const measurements& e, const repeat_data& d) {
+    return *known_in(e, d, "cross-check", [&] { return cross_check_of(d, twin_of(e, d)); });
+}
 /// Our requests that failed, which a server may finish later; each repeat is counted once.
 class unfinished_requests {
 public:
@@ -222,8 +226,7 @@ public:
     }
     /// The cross-check of a repeat after those.
     cross_check of(const repeat_data& d) const {
-        cross_check c = *known_in(e_, d, "cross-check",
-                                  [&] { return cross_check_of(d, twin_of(e_, d)); });
+        cross_check c = cross_check_in(e_, d);
         c.unfinished_before += before(d);
         return c;
     }
@@ -263,12 +266,16 @@ inline cross_check without_excused(cross_check c, const repeat_data& d) {
     return c;
 }
 
+/// The previous repeat on its server, null if there is none.
+inline const repeat_data* repeat_before(const measurements& e, const repeat_data& d) {
+    const repeat_data* before = nullptr;
+    for (const repeat_data& other : d.variant == run_variant::baseline ? e.baseline : e.candidate)
+        if (other.index < d.index && (!before || other.index > before->index)) before = &other;
+    return before;
+}
 /// A server that restarted unasked since the previous repeat.
 inline cause restarted_before(const measurements& e, const repeat_data& d) {
-    const auto& variant = d.variant == run_variant::baseline ? e.baseline : e.candidate;
-    const repeat_data* before = nullptr;
-    for (const repeat_data& other : variant)
-        if (other.index < d.index && (!before || other.index > before->index)) before = &other;
+    const repeat_data* const before = repeat_before(e, d);
     const bool was_started = !std::isnan(d.startup_s) || !std::isnan(d.first_answer_s);
     if (!before || was_started || before->server.readings.empty() || d.server.readings.empty())
         return {};
@@ -329,17 +336,15 @@ inline cause fault_of_page(const cross_check& c, int repeat, metric_id m) {
 /// both workers of a pair may count them.
 inline cause cached_on_page(const measurements& e, const slo& s) {
     const unfinished_requests unfinished(e);
-    for (const auto* variant : variants_of(e, s))
-        for (const repeat_data& d : *variant) {
-            const cross_check c = unfinished.of(d);
-            if (!(std::fabs(c.cached_tokens - c.cached_reported) > 0.05 * c.prompt_tokens))
-                continue;
-            return cause_with<because::cached_on_page>({{"cached", c.cached_tokens},
-                                                        {"reported", c.cached_reported},
-                                                        {"repeat", d.index + 1}},
-                                                       server_of(e, variant));
-        }
-    return {};
+    return first_of_repeats(e, s, [&](const repeat_data& d) {
+        const cross_check c = unfinished.of(d);
+        const double off = std::fabs(c.cached_tokens - c.cached_reported);
+        return off > 0.05 * c.prompt_tokens
+                   ? cause_with<because::cached_on_page>({{"cached", c.cached_tokens},
+                                                          {"reported", c.cached_reported},
+                                                          {"repeat", d.index + 1}})
+                       : cause{};
+    });
 }
 /// Why the server metrics do not support an objective.
 inline cause server_metrics_fault(const measurements& e, const verdict_numbers& v) {
@@ -354,16 +359,12 @@ inline cause server_metrics_fault(const measurements& e, const verdict_numbers& 
                                                                     whose::nobody, text);
     };
     const unfinished_requests unfinished(e);
-    for (const auto* variant : variants_of(e, s))
-        for (const repeat_data& d : *variant) {
-            cause why = reported(why_no_server_value(s.statistic, d), d);
-            if (!why) why = fault_of_page(unfinished.of(d), d.index + 1, s.statistic.metric);
-            if (!why && needs_all) why = reported(what_is_unknown(s.statistic, d), d);
-            if (!why) continue;
-            why.of = server_of(e, variant);
-            return why;
-        }
-    return {};
+    return first_of_repeats(e, s, [&](const repeat_data& d) {
+        cause why = reported(why_no_server_value(s.statistic, d), d);
+        if (!why) why = fault_of_page(unfinished.of(d), d.index + 1, s.statistic.metric);
+        if (!why && needs_all) why = reported(what_is_unknown(s.statistic, d), d);
+        return why;
+    });
 }
 
 /// The time from which a queue was never empty, for at least half of a window; its largest length.

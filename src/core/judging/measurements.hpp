@@ -133,6 +133,17 @@ inline variant_list variants_of(const measurements& e) { return {&e.candidate, &
 inline variant_list variants_of(const measurements& e, const slo& s) {
     return needs_baseline(s) ? variants_of(e) : variant_list{&e.candidate};
 }
+/// Returns the first cause among the repeats that an objective needs, and whose server's it is.
+template <class CauseOf>
+cause first_of_repeats(const measurements& e, const slo& s, const CauseOf& cause_of) {
+    for (const repeat_list* variant : variants_of(e, s))
+        for (const repeat_data& d : *variant)
+            if (cause why = cause_of(d)) {
+                why.of = server_of(e, variant);
+                return why;
+            }
+    return {};
+}
 /// The repeats of several variants as one list.
 inline repeat_list repeats_of(const variant_list& variants) {
     repeat_list all;

@@ -69,13 +69,7 @@ public:
             add_case("gate", skip ? "skipped" : "error", g.refusal, gate_place);
         }
         if (!g.beside.empty()) add_case("test case", "failure", g.beside, gate_place);
-        if (const auto& c = g.figures.search; g.what.judged->search.to_the_interval) {
-            add_property("capacity: low", json_number(c->ends.low));
-            add_property("capacity: high", json_number(c->ends.high));
-            add_case("the search", c->fault.empty() ? "" : "error",
-                     filled("{line}[; {fault}]", {{"line", c->line}, {"fault", c->fault}}),
-                     gate_place);
-        }
+        if (g.what.judged->search.to_the_interval) add_search(*g.figures.search, gate_place);
         for (const slo_verdict& v : g.verdicts) add_verdict(v);
         add_property("rehearsal", g.rehearsal.model);
         add_property("time", g.target.is_virtual ? virtual_time_text : "");
@@ -96,6 +90,12 @@ private:
     void add_property(const std::string& name, const std::string& value) {
         fill(properties_, "[{value?}      <property name=\"{name:x}\" value=\"{value:x}\"/>\n]",
              {{"value", value}, {"name", name}});
+    }
+    void add_search(const search_figures& c, const std::string& place) {
+        add_property("capacity: low", json_number(c.ends.low));
+        add_property("capacity: high", json_number(c.ends.high));
+        add_case("the search", c.fault.empty() ? "" : "error",
+                 filled("{line}[; {fault}]", {{"line", c.line}, {"fault", c.fault}}), place);
     }
     /// `tag` is "" for a case that passes.
     void add_case(const std::string& name, const std::string& tag, const std::string& words,

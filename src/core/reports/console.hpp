@@ -91,9 +91,9 @@ inline std::string noted(const std::string& words) {
 inline std::string calibration_text(const gate_report& g) {
     std::size_t width = 0;
     for (const calibrated& c : g.calibration) width = std::max(width, c.objective.text().size());
-    const char* unit = g.what.judged->has_baseline ? "pairs" : "repeats";
-    std::string out = printed("  calibration over %zu %s\n  %-*s %11s %10s %15s  %s\n",
-                              g.figures.candidate.repeats.size(), unit, static_cast<int>(width), "",
+    std::string out = printed("  calibration over %zu %ss\n  %-*s %11s %10s %15s  %s\n",
+                              g.figures.candidate.repeats.size(),
+                              to_string(g.what.judged->counted_in()), static_cast<int>(width), "",
                               "typical", "noise sd", "headroom / sd",
                               "a limit that would seldom be inconclusive");
     for (const calibrated& c : g.calibration) {
@@ -179,21 +179,22 @@ inline std::string verdict_block(const slo_verdict& v, const verdict_columns& c,
     return out + "\n" +
            wrapped(indent + "advice: " + str(v.advice), console_columns, indent.size()) + "\n";
 }
-/// Returns the table of latencies, and that of labels if there are any.
-inline std::string tables_text(const gate_report& g) {
+inline std::string latency_text(const gate_report& g) {
     const gate_figures& f = g.figures;
     report_table t{{f.tables_at()}};
     for (const row_statistic& s : row_statistics) t.head.push_back(s.name);
     for (std::size_t i = 0; i < f.table_rows; ++i)
-        for (const variant_figures* variant : {&f.candidate, &f.baseline}) {
-            const bool is_baseline = variant == &f.baseline;
-            if (is_baseline && variant->empty()) continue;
-            const metric_row& r = variant->distributions[i].row;
-            t.add({is_baseline ? "  baseline" : metric_name(r.metric)});
+        for (const auto& [seen, whose] : f.measured()) {
+            const metric_row& r = seen.distributions[i].row;
+            t.add({*whose ? "  baseline" : metric_name(r.metric)});
             for (const row_statistic& s : row_statistics) t.append({{r.metric, r.*s.value}});
         }
+    return console_table(t, 15);
+}
+/// Returns the table of latencies, and that of labels if there are any.
+inline std::string tables_text(const gate_report& g) {
     const report_table labels = labels_table(g);
-    return console_table(t, 15) + (labels.rows.empty() ? "" : console_table(labels));
+    return latency_text(g) + (labels.rows.empty() ? "" : console_table(labels));
 }
 /// A name that no line end, escape or command of GitHub's runner gets through, as on the page.
 inline std::string name_on_console(const std::string& name) {
@@ -203,14 +204,11 @@ inline std::string name_on_console(const std::string& name) {
 /// Throughput and statuses of each variant.
 inline vector<std::string> outcome_lines(const gate_report& g) {
     vector<std::string> lines;
-    for (const variant_figures* variant : {&g.figures.candidate, &g.figures.baseline}) {
-        const bool is_baseline = variant == &g.figures.baseline;
-        if (is_baseline && variant->empty()) continue;
-        lines.push_back(filled("{is_baseline?baseline: }{kind} {throughput}, {status}",
-                               {{"is_baseline", is_baseline}, {"kind", throughput_kind(g)},
-                                {"throughput", throughput_text(g, *variant)},
-                                {"status", status_text(*variant)}}));
-    }
+    for (const auto& [seen, whose] : g.figures.measured())
+        lines.push_back(filled("{whose}{kind} {throughput}, {status}",
+                               {{"whose", whose}, {"kind", throughput_kind(g)},
+                                {"throughput", throughput_text(g, seen)},
+                                {"status", status_text(seen)}}));
     return lines;
 }
 inline std::string console_text(const gate_report& g, const console_style& style = {}) {

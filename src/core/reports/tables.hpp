@@ -124,10 +124,9 @@ inline report_table labels_table(const gate_report& g) {
     for (const label_column& c : columns)
         if (is_shown(c)) t.head.push_back(c.name);
     t.head.push_back("throughput");
-    for (const variant_figures* variant : {&g.figures.candidate, &g.figures.baseline})
-        for (const label_figures& f : variant->labels) {
-            t.add({filled("{is_baseline?baseline: }{label}",
-                          {{"is_baseline", variant == &g.figures.baseline}, {"label", f.label}}),
+    for (const auto& [seen, whose] : g.figures.measured())
+        for (const label_figures& f : seen.labels) {
+            t.add({whose + f.label,
                    filled("{failed} of {requests}",
                           {{"failed", f.failed}, {"requests", f.requests}})});
             for (const label_column& c : columns) {

@@ -299,6 +299,11 @@ inline void note_variant(const variant_figures& seen, const vector<std::string>&
               {{"is_any", a.in_a_burst}, {"whose", whose}, {"in_one_piece", a.in_one_piece},
                {"answers", a.paced}, {"others", a.in_a_burst - a.in_one_piece}});
 }
+inline void note_set_aside(const gate_report& g, note_list& notes) {
+    for (const set_aside_repeat& r : g.under.set_aside)
+        notes.add("repeat {repeat} of the {variant} was set aside and measured again: {why}",
+                  {{"repeat", r.index + 1}, {"variant", to_string(r.variant)}, {"why", r.why}});
+}
 inline vector<std::string> notes_on(const gate_report& g, server_notes wanted = server_notes::all) {
     note_list notes;
     const auto add = [&](const char* format, std::initializer_list<named_filling> values) {
@@ -306,25 +311,22 @@ inline vector<std::string> notes_on(const gate_report& g, server_notes wanted = 
     };
     note_source(g, notes);
     note_other_requests(g, notes);
-    const variant_figures& mine = g.figures.candidate;
     for (const unsupported_metrics& u : g.under.unsupported) add(
         "{unsupported}", {{"unsupported", unsupported_text(u)}});
     for (const std::string& note : g.notes) notes.all.push_back(note);
     const report_parts more = parts_of_extensions(g);
     notes.all.append(more.notes.begin(), more.notes.end());
-    if (!mine.prompts.are_as_asked())
-        add("prompt tokens: {prompt_lengths}",
-            {{"prompt_lengths", prompt_lengths_text(mine.prompts)}});
-    for (const set_aside_repeat& r : g.under.set_aside)
-        add("repeat {repeat} of the {variant} was set aside and measured again: {why}",
-            {{"repeat", r.index + 1}, {"variant", to_string(r.variant)}, {"why", r.why}});
+    if (const prompt_lengths& prompts = g.figures.candidate.prompts; !prompts.are_as_asked())
+        add("prompt tokens: {prompt_lengths}", {{"prompt_lengths", prompt_lengths_text(prompts)}});
+    note_set_aside(g, notes);
     add("{as_given}", {{"as_given", as_given_text(g.what)}});
     add("{prefix_cache}", {{"prefix_cache", prefix_cache_text(g.figures)}});
     add("[itl: {gaps} gaps were too many to keep each one, so its percentiles are within "
         "{error:.1f%} %; means, longest gaps and throughputs are exact]",
         {{"gaps", g.figures.counted_gaps}, {"error", gap_error}});
-    note_variant(mine, more.tasks[0], "", wanted, notes);
-    note_variant(g.figures.baseline, more.tasks[1], "baseline: ", wanted, notes);
+    std::size_t i = 0;
+    for (const auto& [seen, whose] : g.figures.measured())
+        note_variant(seen, more.tasks[i++], whose, wanted, notes);
     return notes.all;
 }
 /// The same, and what judged the gate by earlier runs says of them.

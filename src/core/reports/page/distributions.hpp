@@ -111,13 +111,21 @@ struct timeline_line {
         return of_server ? t.server.*of_server : t.*values;
     }
 };
-/// Returns a third of the steady part if an objective compares its last with its first, else 0.
-inline double drift_third(const gate_report& g) {
+/// The stretches of time, in seconds, that an objective compares, and what they are called.
+struct compared_stretches {
+    vector<vector<double>> all{};
+    const char* key = "";
+};
+inline compared_stretches compared_stretches_of(const gate_report& g) {
     const bool is_held = any_of(g.verdicts, [](const slo_verdict& v) {
         return is_drift(v.objective.statistic.metric);
     });
     const vector<repeat_figures>& repeats = g.figures.candidate.repeats;
-    return is_held && !repeats.empty() ? repeats[0].window_s / 3 : 0;
+    if (!is_held || repeats.empty() || !(repeats[0].window_s > 0)) return {};
+    const double third = repeats[0].window_s / 3;
+    return {{{0, third}, {2 * third, 3 * third}},
+            " Grey are the first and the last third of it, which a drift holds against each "
+            "other."};
 }
 /// Draws a line for each repeat; those of "a" have the same values in all.
 inline std::string timeline_figure(const gate_report& g, const char* caption, const char* aside,
@@ -127,10 +135,7 @@ inline std::string timeline_figure(const gate_report& g, const char* caption, co
     plot p({"elapsed", "given", grid.from,
             grid.from + static_cast<double>(grid.windows) * grid.step},
            {unit, is_fraction ? "whole" : "zero"});
-    if (const double third = drift_third(g); third > 0) {
-        p.add("stretch", {}, {0, third});
-        p.add("stretch", {}, {2 * third, 3 * third});
-    }
+    for (const vector<double>& s : compared_stretches_of(g).all) p.add("stretch", {}, s);
     const bool both = !g.figures.baseline.timelines.empty();
     for (const timeline_line& l : lines)
         for (const variant_figures* variant : {&g.figures.baseline, &g.figures.candidate}) {
@@ -163,8 +168,8 @@ inline std::string timelines_html(const gate_report& g) {
         return draw(caption, aside, unit, {{"c", "", nullptr, values}});
     };
     bool has_failed = false;
-    for (const variant_figures* variant : {&g.figures.candidate, &g.figures.baseline})
-        for (const t& repeat : variant->timelines)
+    for (const auto& [seen, whose] : g.figures.measured())
+        for (const t& repeat : seen.timelines)
             has_failed = has_failed || any_of(repeat.failed, [](double n) { return n > 0; });
     const std::string requests = joined(
         {g.what.sent->is_open_loop()
@@ -191,12 +196,11 @@ inline std::string timelines_html(const gate_report& g) {
     return filled(
         "<div class=\"charts\">\n<h3>Over time</h3>\n<p class=\"note\">One line a repeat, in "
         "windows of {step}; 0 is where the measured part begins, after the warm-up.{key}"
-        "{has_thirds? Grey are the first and the last third of it, which a drift holds against "
-        "each other.}</p>\n<div class=\"plots\">\n{requests}</div>\n[{servers?}<h3>Server metrics"
+        "{compared}</p>\n<div class=\"plots\">\n{requests}</div>\n[{servers?}<h3>Server metrics"
         "</h3>\n<p class=\"note\">Its page of metrics, read once a second.{key}</p>\n<div "
         "class=\"plots\">\n{servers}</div>\n]</div>\n",
         {{"step", time_text(g.figures.grid.step)}, {"key", alone ? "" : variants_key},
-         {"has_thirds", drift_third(g)}, {"requests", requests}, {"servers", servers}});
+         {"compared", compared_stretches_of(g).key}, {"requests", requests}, {"servers", servers}});
 }
 
 }  // namespace detail

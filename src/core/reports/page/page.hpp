@@ -59,31 +59,14 @@ inline std::string metrics_key(const gate_figures& f) {
             fill(key, "{;}<b>{name}</b>: {is}", {{"name", metric_name(m.id)}, {"is", m.is}});
     return filled("[<p class=\"note\">{key}.</p>\n]", {{"key", key}});
 }
-inline std::string numbers_html(const gate_report& g) {
+inline std::string curves_html(const gate_report& g) {
     const gate_figures& f = g.figures;
-    std::string h = filled("<h3>Latency[ {tables_at}]</h3>\n{latency}<p class=\"note\">Over the "
-                           "requests of all repeats; max is the slowest request.</p>\n{key}"
-                           "{labels}",
-                           {{"tables_at", f.tables_at()}, {"latency", latency_table(g)},
-                            {"key", metrics_key(f)}, {"labels", labels_html(g)}});
-    for (const variant_figures* variant : {&f.candidate, &f.baseline})
-        if (!variant->empty())
-            fill(h, "<p>{is_baseline?Baseline, throughput|Throughput} of {kind}: {throughput}, "
-                 "{ok}{ended:x}.</p>\n",
-                 {{"is_baseline", variant == &f.baseline}, {"kind", throughput_kind(g)},
-                  {"throughput", throughput_text(g, *variant)}, {"ok", ok_text(variant->statuses)},
-                  {"ended", ended_text(*variant)}});
-    for (const std::string& note : notes_on(g)) fill(h, "<p class=\"note\">{note:x}.</p>\n",
-        {{"note", note}});
-    fill(h, "[<p class=\"note\">{profile:x}.</p>\n]{failures}{failures_of_baseline}",
-         {{"profile", g.profile_text()}, {"failures", failures_html(f.candidate, "")},
-          {"failures_of_baseline", failures_html(f.baseline, " of the baseline")}});
     std::string curves;
     for (std::size_t i = 0; i < f.metrics.size(); ++i)
         if (f.metrics[i] != metric_id::ttft_from_send)
             curves += distribution_figure(g, i);
     curves += ttft_by_prompt_figure(g);
-    fill(h,
+    return filled(
          "[{curves?}<div class=\"charts\">\n<h3>Distributions</h3>\n<p class=\"note\">Height: the "
          "percentile. Thick line: the requests of all repeats together. Thin lines: the single "
          "repeats. A failed request counts as the worst value. Dashed line: a limit on a "
@@ -92,7 +75,27 @@ inline std::string numbers_html(const gate_report& g) {
          "repeat and its interval.{variants_key}</p>\n<div class=\"plots\">\n{curves}</div>\n"
          "</div>\n]",
          {{"curves", curves}, {"variants_key", f.baseline.empty() ? "" : variants_key}});
-    return h + timelines_html(g);
+}
+inline std::string numbers_html(const gate_report& g) {
+    const gate_figures& f = g.figures;
+    std::string h = filled("<h3>Latency[ {tables_at}]</h3>\n{latency}<p class=\"note\">Over the "
+                           "requests of all repeats; max is the slowest request.</p>\n{key}"
+                           "{labels}",
+                           {{"tables_at", f.tables_at()}, {"latency", latency_table(g)},
+                            {"key", metrics_key(f)}, {"labels", labels_html(g)}});
+    for (const auto& [seen, whose] : f.measured())
+        if (!seen.empty())
+            fill(h, "<p>{whose?Baseline, throughput|Throughput} of {kind}: {throughput}, "
+                 "{ok}{ended:x}.</p>\n",
+                 {{"whose", whose}, {"kind", throughput_kind(g)},
+                  {"throughput", throughput_text(g, seen)}, {"ok", ok_text(seen.statuses)},
+                  {"ended", ended_text(seen)}});
+    for (const std::string& note : notes_on(g)) fill(h, "<p class=\"note\">{note:x}.</p>\n",
+        {{"note", note}});
+    fill(h, "[<p class=\"note\">{profile:x}.</p>\n]", {{"profile", g.profile_text()}});
+    for (const auto& [seen, whose] : f.measured())
+        h += failures_html(seen, whose);
+    return h + curves_html(g) + timelines_html(g);
 }
 
 /// The opening of a gate's section: what it is, how it ended, and what was loaded with what.

@@ -32,7 +32,7 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-inline std::string failures_html(const variant_figures& variant, const char* who) {
+inline std::string failures_html(const variant_figures& variant, const char* whose) {
     if (variant.failures.empty()) return {};
     std::size_t all = 0;
     for (const status_count& c : variant.statuses) all += c.count;
@@ -49,7 +49,7 @@ inline std::string failures_html(const variant_figures& variant, const char* who
                filled("{fraction:.3g%} %",
                       {{"fraction", static_cast<double>(k.count) / static_cast<double>(all)}})});
     }
-    const std::string title = filled("Errors{who}", {{"who", who}});
+    const std::string title = filled("Errors{whose? of the baseline}", {{"whose", whose}});
     return filled("<h3>{title}</h3>\n{table}", {{"title", title}, {"table", page_table(title, t)}});
 }
 
