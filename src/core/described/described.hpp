@@ -90,6 +90,25 @@ struct arithmetic {
         if (std::isfinite(l.at.product))
             add_each({{"product_of_fractions", c.product}, {"product_that_fails", l.at.product}});
     }
+    void add_noise(const decision& d) {
+        add_each({{"prior_sd", d.last.prior_sd}, {"prior_df", d.last.prior_df}});
+        if (!std::isnan(d.calibrated_sd)) add("calibrated_sd", {d.calibrated_sd});
+        if (!std::isnan(d.last.history_sd)) add("history_sd", {d.last.history_sd});
+    }
+    void add_stored(const decision& d) {
+        if (!(d.stored.repeats > 0)) return;
+        add("stored_values", d.stored_values);
+        add("day_to_day_sd", {d.stored.day_sd});
+    }
+    void add_repeats(const decision& d) {
+        add_values(d);
+        add_distances(d);
+        add_noise(d);
+        if (d.fractions) add_fractions(*d.fractions);
+        add_stored(d);
+        add_analysis(d.last, d.rule);
+    }
+    void add_past(const decision& d) { d.past->explain(*this, d); }
 };
 inline arithmetic arithmetic_of(const decision& d) {
     arithmetic a;
@@ -100,17 +119,9 @@ inline arithmetic arithmetic_of(const decision& d) {
     case verdict_method::moderated_t:
     case verdict_method::noisy_t:
     case verdict_method::t:
-        a.add_values(d);
-        a.add_distances(d);
-        a.add_each({{"prior_sd", d.last.prior_sd}, {"prior_df", d.last.prior_df}});
-        if (!std::isnan(d.calibrated_sd)) a.add("calibrated_sd", {d.calibrated_sd});
-        if (!std::isnan(d.last.history_sd)) a.add("history_sd", {d.last.history_sd});
-        if (d.fractions) a.add_fractions(*d.fractions);
-        if (d.stored.repeats > 0) a.add("stored_values", d.stored_values);
-        if (d.stored.repeats > 0) a.add("day_to_day_sd", {d.stored.day_sd});
-        a.add_analysis(d.last, d.rule);
+        a.add_repeats(d);
         break;
-    case verdict_method::predictive_t: d.past->explain(a, d); break;
+    case verdict_method::predictive_t: a.add_past(d); break;
     case verdict_method::slices:
         a.add("slice_logs", d.values);
         a.add_each({{"limit", d.limit}, {"dependence", d.dependence}});
