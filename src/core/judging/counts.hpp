@@ -161,6 +161,18 @@ inline vector<double> sorted_values_in(const variant_columns& variant, std::size
     std::sort(all.begin(), all.end());
     return all;
 }
+/// Sets how many neighbours miss together. A single load has nothing to hold a long burst against,
+/// such as every second request of two replicas of which one is down.
+inline void set_effect(miss_counts& c, const vector<vector<bool>>& misses, double allowed) {
+    if (c.n == 0) return;
+    if (misses.size() > 1) {
+        c.effect = std::max(design_effect(misses), burst_size(misses, allowed));
+        return;
+    }
+    c.effect = std::max(design_effect(misses, most_slices_at_once),
+                        burst_size(misses, allowed, most_slices_at_once));
+    c.slices = as_number(most_slices_at_once);
+}
 /// The misses of all repeats so far and their dependence.
 inline miss_counts counted_misses(const variant_columns& of, const slo& s,
                                   const vector<vector<bool>>& misses, double allowed) {
@@ -174,15 +186,7 @@ inline miss_counts counted_misses(const variant_columns& of, const slo& s,
         c.n += one.all;
         if (one.all > 0) fractions.push_back(one.misses / one.all);
     }
-    // A single load has nothing to hold a long burst against, such as every second request of two
-    // replicas of which one is down.
-    if (misses.size() == 1 && c.n > 0) {
-        c.effect = std::max(design_effect(misses, most_slices_at_once),
-                            burst_size(misses, allowed_misses(s), most_slices_at_once));
-        c.slices = as_number(most_slices_at_once);
-    } else if (c.n > 0) {
-        c.effect = std::max(design_effect(misses), burst_size(misses, allowed_misses(s)));
-    }
+    set_effect(c, misses, allowed_misses(s));
     if (is_of_answers(s.statistic.metric) && allowed > 0)
         add_flips(c, of.each, misses.size());
     if (fails_by_repeats(s)) c.product = product_of_fractions(fractions, c.allowed);

@@ -153,14 +153,14 @@ inline interim_analysis analysis_of_fractions(const slo& s, const fraction_pair&
     const double difference =
         p.is_paired ? p.only_mine - p.only_other : p.mine - s.factor * p.other;
     const double mean = (s.at_most ? 1 : -1) * (difference - s.offset);
-    const double error = error_of_counts(p, s.factor, s.offset), day_sd = stored.day_sd;
+    const double error = error_of_counts(p, s.factor, s.offset);
     const interim_analysis counts =
         decided({.mean = mean, .sd = error * std::sqrt(p.trials), .df = 1e4,
-                 .se = std::sqrt(error * error + day_sd * day_sd), .spread = spread_of::counted},
+                 .se = stored.error(error * error), .spread = spread_of::counted},
                 rule);
     const own_spread own = own_spread_of(distances, stored);
     if (!(own.df > 0)) return counts;
-    return wider_of(counts, decided(measured_analysis(mean, own, day_sd, 0), rule));
+    return wider_of(counts, decided(measured_analysis(mean, own, 0), rule));
 }
 
 /// A fraction less that of a live baseline or of a stored run, by the counts of both.

@@ -18,6 +18,7 @@
 #include "core/judging/fractions.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/rule.hpp"
+#include "core/judging/samples.hpp"
 #include "core/judging/values.hpp"
 #include "core/judging/walk.hpp"
 
@@ -109,13 +110,8 @@ public:
         const auto measured = as_number(of().mine.each[0]->requests),
                    least = static_cast<double>(least_of_drift(s.statistic));
         if (measured < least)
-            return {false, cause_with<because::small_sample>({{"repeat", i + 1},
-                                                              {"is_baseline", false},
-                                                              {"measured", measured},
-                                                              {"needed", least},
-                                                              {"is_tail", false},
-                                                              {"mostly_failed", false}},
-                                                             whose::plan, "request")};
+            return {false,
+                    few_values{.repeat = i, .measured = measured, .needed = least}.of("request")};
         const vector<double>& slices = of().slices[i];
         sums_.resize(slices.size());
         logs_.resize(slices.size());
@@ -170,6 +166,10 @@ inline decision decision_by_method(const objective_columns& c, const judging_par
     return d;
 }
 
+inline void estimate_slices(decision& d) {
+    estimate_analysis(d, d.rule.most, d.rule.most);
+    d.advice = advice_on_drift(d);
+}
 /// Adds the estimate, the smallest miss that could be shown and a better limit.
 inline decision estimated(decision d, const objective_columns& c) {
     const double worst = d.objective.at_most ? infinity : 0;
@@ -185,10 +185,7 @@ inline decision estimated(decision d, const objective_columns& c) {
         estimate_analysis(d, d.rule.most, static_cast<double>(d.distances.size()), d.stored);
         break;
     case verdict_method::predictive_t: d.past->estimate(d); break;
-    case verdict_method::slices:
-        estimate_analysis(d, d.rule.most, d.rule.most);
-        d.advice = advice_on_drift(d);
-        break;
+    case verdict_method::slices: estimate_slices(d); break;
     default: break;
     }
     const slo& s = d.objective;

@@ -265,25 +265,31 @@ inline interim_analysis moderated_analysis(double mean, double squares, double o
 /// The stored baseline of a comparison: repeats, variance and spread between days.
 struct stored_side {
     double repeats = 0, variance = 0, day_sd = 0;
+    /// Its part of the variance of a difference, as `shares`.
+    double share() const { return repeats > 0 ? 1 / repeats : 0; }
+    /// The standard error of two days, of the variance within them.
+    double error(double variance_within) const {
+        return std::sqrt(variance_within + day_sd * day_sd);
+    }
 };
 
 /// The pooled spread of repeats and those of a stored baseline. `shares`: 1 / n for n values.
 struct own_spread {
     double squares = 0, df = 0, shares = 0;
+    stored_side other{};
 };
 inline own_spread own_spread_of(const vector<double>& distances, const stored_side& other = {}) {
     const double n = static_cast<double>(distances.size());
     const double others = std::max(0.0, other.repeats - 1);
     return {(n - 1) * sample_variance(distances) + others * other.variance, n - 1 + others,
-            1 / n + (other.repeats > 0 ? 1 / other.repeats : 0)};
+            1 / n + other.share(), other};
 }
 /// An analysis by the spread of the values alone, without its verdict.
-inline interim_analysis measured_analysis(double mean, const own_spread& own, double day_sd,
-                                          double s0) {
-    const double variance = own.squares / own.df;
-    const double se = std::sqrt(variance * own.shares + day_sd * day_sd);
+inline interim_analysis measured_analysis(double mean, const own_spread& own, double s0) {
+    const double variance = own.squares / own.df, within = variance * own.shares;
+    const double se = own.other.error(within);
     // The spread between days is given, not measured (Satterthwaite 1946).
-    const double known = day_sd > 0 ? se * se / std::max(variance * own.shares, 1e-12) : 1;
+    const double known = own.other.day_sd > 0 ? se * se / std::max(within, 1e-12) : 1;
     return {.mean = mean, .sd = std::sqrt(variance), .df = std::min(own.df * known * known, 1e4),
             .se = se, .prior_sd = s0, .spread = spread_of::measured};
 }
@@ -292,7 +298,7 @@ inline interim_analysis analysis_of(const vector<double>& distances, double s0,
                                     const stored_side& other = {}, double with_df = prior_df) {
     const own_spread own = own_spread_of(distances, other);
     interim_analysis l = moderated_analysis(mean_of(distances), own.squares, own.df, s0, with_df);
-    l.se = std::sqrt(l.sd * l.sd * own.shares + other.day_sd * other.day_sd);
+    l.se = other.error(l.sd * l.sd * own.shares);
     return decided(l, rule);
 }
 
@@ -322,7 +328,7 @@ inline interim_analysis or_by_quiet_repeats(const interim_analysis& usual,
     const double n = static_cast<double>(distances.size());
     if (n < first_fail || rule.revision < 2) return usual;
     interim_analysis l = with_margins(
-        measured_analysis(usual.mean, own_spread_of(distances), 0, s0), n, by_own_spread(rule));
+        measured_analysis(usual.mean, own_spread_of(distances), s0), n, by_own_spread(rule));
     l.spread = spread_of::quiet;
     const bool is_closer = usual.mean < 0 ? l.pass_bound < usual.pass_bound
                                           : l.fail_bound > usual.fail_bound;
@@ -339,7 +345,7 @@ inline interim_analysis cautious_analysis_of_repeats(const vector<double>& dista
     const own_spread own = own_spread_of(distances, other);
     if (rule.trusts_prior || own.df <= 0) return moderated;
     const interim_analysis measured =
-        decided(measured_analysis(moderated.mean, own, other.day_sd, s0), by_own_spread(rule));
+        decided(measured_analysis(moderated.mean, own, s0), by_own_spread(rule));
     const bool is_wider = moderated.mean < 0 ? measured.pass_bound > moderated.pass_bound
                                             : measured.fail_bound < moderated.fail_bound;
     return is_wider ? measured : moderated;
@@ -415,7 +421,7 @@ inline interim_analysis analysis_of_pairs(const vector<double>& distances, doubl
     if (distances.size() < 2) return usual;
     const own_spread own = own_spread_of(distances);
     const interim_analysis wider =
-        wider_of(usual, decided(measured_analysis(usual.mean, own, 0, s0), rule));
+        wider_of(usual, decided(measured_analysis(usual.mean, own, s0), rule));
     return rule.pairs_are_fresh ? or_by_quiet_repeats(wider, distances, s0, rule) : wider;
 }
 

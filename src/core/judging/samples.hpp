@@ -38,28 +38,40 @@ inline long long least_values_of(const statistic_data& w) {
     if (w.kind != statistic_kind::percentile) return least_values;
     return static_cast<long long>(rounded_up(3 / tail_of(w)));
 }
-/// Why there are too few values for an objective. The plan is at fault.
+/// Whether too few values leave nothing beyond it.
+inline bool is_tail(const statistic_data& w) {
+    return w.kind == statistic_kind::percentile && !is_drift(w.metric);
+}
+inline const char* counted_by(const statistic_data& w) {
+    return is_of_sessions(w.metric) ? "session" : pools_gaps(w.metric) ? "gap" : "request";
+}
+/// The values of a repeat that are fewer than an objective needs. The plan is at fault.
+struct few_values {
+    std::size_t repeat = 0;
+    bool is_of_baseline = false;
+    double measured = 0, needed = 0;
+    bool is_tail = false, mostly_failed = false;
+    cause of(const char* unit) const {
+        return cause_with<because::small_sample>({{"repeat", repeat + 1},
+                                                  {"is_baseline", is_of_baseline},
+                                                  {"measured", measured},
+                                                  {"needed", needed},
+                                                  {"is_tail", is_tail},
+                                                  {"mostly_failed", mostly_failed}},
+                                                 whose::plan, unit);
+    }
+};
 inline cause sample_fault(const objective_columns& c, const verdict_numbers& v) {
     if (v.outcome == verdict::invalid) return {};
-    const slo& s = v.objective;
-    const statistic_data& w = s.statistic;
+    const statistic_data& w = v.objective.statistic;
     const auto needed = static_cast<std::size_t>(least_values_of(w));
-    const bool is_tail = w.kind == statistic_kind::percentile && !is_drift(w.metric);
     for (const variant_columns* variant : {&c.mine, &c.other})
         for (std::size_t i = 0; i < variant->each.size(); ++i) {
             const column& d = *variant->each[i];
-            const std::size_t n = d.behind;
-            if (n >= needed) continue;
-            const char* const of = is_of_sessions(w.metric)          ? "session"
-                                   : pools_gaps(w.metric) ? "gap"
-                                                                   : "request";
-            return cause_with<because::small_sample>({{"repeat", i + 1},
-                                                      {"is_baseline", variant == &c.other},
-                                                      {"measured", n},
-                                                      {"needed", needed},
-                                                      {"is_tail", is_tail},
-                                                      {"mostly_failed", d.failed * 2 > d.requests}},
-                                                     whose::plan, of);
+            if (d.behind >= needed) continue;
+            return few_values{i, variant == &c.other, as_number(d.behind), as_number(needed),
+                              is_tail(w), d.failed * 2 > d.requests}
+                .of(counted_by(w));
         }
     return {};
 }

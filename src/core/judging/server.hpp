@@ -257,18 +257,35 @@ public:
 private:
     std::map<std::pair<long long, int>, const record*> turns_{};
 };
-/// A user's metric is asked for its values only if it is one of `asked`.
-inline answer_counts answer_counts_of(const repeat_list& variant, const selection& which = {},
-                                      const statistic_data& asked = {}) {
-    answer_counts c;
-    equal_prompts equal;
-    const double fast_gap = fast_gap_of(variant);
+/// The metrics that a request may have no value of. A user's metric is asked for its values only if
+/// it is one of `asked`.
+inline vector<metric_id> metrics_to_count(const statistic_data& asked) {
     vector<metric_id> may_miss = all_metrics();
     erase_if(may_miss, [&](metric_id m) {
         const auto is_it = [&](metric_id x) { return x == m; };
         if (is_own(m) && !concerns_a_metric(asked, is_it)) return true;
         return facts_of(m).needs == value_needs::nothing && !is_of_turns(m);
     });
+    return may_miss;
+}
+inline void count_values(answer_counts& c, const vector<metric_id>& of, const repeat_data& d,
+                         std::size_t i) {
+    const record& r = d.records[i];
+    const bool ok = r.status == request_status::ok;
+    for (const metric_id m : of) {
+        if (!is_in_turns_of(m, r.turn)) continue;
+        value_count& n = c.values[static_cast<std::size_t>(m)];
+        ++n.of;
+        n.completed += ok;
+        n.missing += ok && !has_value(m, d, i);
+    }
+}
+inline answer_counts answer_counts_of(const repeat_list& variant, const selection& which = {},
+                                      const statistic_data& asked = {}) {
+    answer_counts c;
+    equal_prompts equal;
+    const double fast_gap = fast_gap_of(variant);
+    const vector<metric_id> may_miss = metrics_to_count(asked);
     for (const repeat_data& d : variant) {
         c.too_short += static_cast<std::size_t>(d.short_outputs);
         c.too_long += static_cast<std::size_t>(d.long_outputs);
@@ -285,13 +302,7 @@ inline answer_counts answer_counts_of(const repeat_list& variant, const selectio
             if (ok) add_completed(c, r, fast_gap);
             if (ok) equal.add(r);
             if (ok) kept.count_in(c, r);
-            for (const metric_id m : may_miss) {
-                if (!is_in_turns_of(m, r.turn)) continue;
-                value_count& n = c.values[static_cast<std::size_t>(m)];
-                ++n.of;
-                n.completed += ok;
-                n.missing += ok && !has_value(m, d, i);
-            }
+            count_values(c, may_miss, d, i);
         }
         if (c.cache.requests > reported && d.shared_tokens < 0) c.cache.shared = -1;
         if (c.cache.shared >= 0 && d.shared_tokens > 0) c.cache.shared += d.shared_tokens;

@@ -56,13 +56,12 @@ inline void estimate_analysis(decision& d, double most, double repeats,
     most = std::max(most, repeats);
     const double more = l.df + most - repeats;
     if (!(more > 2) || !(l.mean < 0)) return;  // two repeats cannot predict five
-    const double shares = 1 / most + (other.repeats > 0 ? 1 / other.repeats : 0);
     // Repeats that agree may do so by luck: the bound of four in five cases, as of a calibration.
     const double sd = l.spread == spread_of::measured ? std::max(l.sd, l.prior_sd)
                       : l.spread == spread_of::quiet
                           ? l.sd * std::sqrt(l.df / chi_square_20(l.df))
                           : l.sd;
-    const double last_se = std::sqrt(sd * sd * shares + other.day_sd * other.day_sd);
+    const double last_se = other.error(sd * sd * (1 / most + other.share()));
     const double t = student_t_quantile(normal_cdf(l.pass_z), more);
     const double to_write = back(l.mean + (t + 1.645) * last_se + l.pass_margin);
     if (-l.mean >= (t + four_in_five) * last_se + l.pass_margin || !(to_write > 0)) return;

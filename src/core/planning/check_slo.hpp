@@ -122,7 +122,7 @@ struct slo_context {
 
 // The functions below each refuse an objective for one reason; the sentence starts with `given`.
 
-inline void check_metric(const statistic_data& w, const slo_context& c, const std::string& given) {
+inline void check_condition(const statistic_data& w, const std::string& given) {
     if (w.metric == metric_id::goodput && !is_condition(w.where))
         refuse({given, no_condition_text});
     concerns_a_metric(w, [&](metric_id m) {
@@ -137,17 +137,21 @@ inline void check_metric(const statistic_data& w, const slo_context& c, const st
         if (!(step.bound > 0 && std::isfinite(step.bound)))
             refuse({given, "the limit of ", metric_name(step.metric), " must be above zero"});
     }
-    if (w.metric == metric_id::accuracy && !c.sent.described.is_there &&
-        !asks_questions(c.sent))
+}
+inline void check_series(const statistic_data& w) {
+    if (w.metric == metric_id::server_metric) selector_of(str(w.gauge));
+}
+inline void check_answers(const statistic_data& w, const slo_context& c,
+                          const std::string& given) {
+    if (c.sent.described.is_there) return;
+    if (w.metric == metric_id::accuracy && !asks_questions(c.sent))
         refuse({given, "workload is not questions{...}, and without questions whose answers are "
                        "known there is none that is right"});
-    if (is_cost(drifting(w).metric) && !(c.judged.usd_per_hour > 0))
-        refuse({given, "the scenario does not say what the server costs: .cost = "
-                       "usd_per_hour(2.5)"});
-    if (w.metric == metric_id::same_answers && !c.sent.described.is_there)
+    if (w.metric == metric_id::same_answers)
         if (const std::string why = why_not_compared(c.sent, c.judged); !why.empty())
             refuse({given, why});
-    if (w.metric == metric_id::server_metric) selector_of(str(w.gauge));
+}
+inline void check_stream(const statistic_data& w, const slo_context& c, const std::string& given) {
     const bool is_of_output = concerns(w, &metric_facts::needs_stream) ||
                               concerns(w, &metric_facts::counts_output);
     if (!c.sent.scores.empty() && is_of_output)
@@ -156,6 +160,15 @@ inline void check_metric(const statistic_data& w, const slo_context& c, const st
     if (!c.sent.common.stream && concerns(w, &metric_facts::needs_stream))
         refuse({given, "options.stream is false, and an answer that comes in one piece has no "
                        "first token apart from its last: use e2e"});
+}
+inline void check_metric(const statistic_data& w, const slo_context& c, const std::string& given) {
+    check_condition(w, given);
+    check_answers(w, c, given);
+    if (is_cost(drifting(w).metric) && !(c.judged.usd_per_hour > 0))
+        refuse({given, "the scenario does not say what the server costs: .cost = "
+                       "usd_per_hour(2.5)"});
+    check_series(w);
+    check_stream(w, c, given);
     if (w.kind == statistic_kind::percentile && !(w.q > 0 && w.q < 1))
         refuse({given, "a percentile lies strictly between 0 and 1"});
 }
@@ -288,13 +301,15 @@ inline void check_held(const statistic_data& w, const slo_context& c, const std:
     refuse({given, "the server holds its requests until all are there, so times mean nothing: "
                    "objectives on work, errors and answers can be judged"});
 }
-/// Some metrics need a load that saturates, or conversations.
-inline void check_metric_of_load(const statistic_data& w, const slo_context& c,
-                                 const std::string& given) {
+inline void check_saturation(const statistic_data& w, const slo_context& c,
+                             const std::string& given) {
     if (is_throughput(w.metric) && !saturates(c.sent.arrivals))
         refuse({given, "below saturation ", is_cost(w.metric) ? "a cost per token" : "a throughput",
                 " only measures the arrival rate of ", c.arrivals(),
                 ", use closed_loop(n) or all_at_once()"});
+}
+inline void check_has_turns(const statistic_data& w, const slo_context& c,
+                            const std::string& given) {
     const auto check_turns = [&](metric_id id) {
         if (is_of_turns(id) && !c.has_turns)
             refuse({given, metric_name(id), " needs a workload of conversations"});
@@ -303,6 +318,12 @@ inline void check_metric_of_load(const statistic_data& w, const slo_context& c,
     check_turns(w.metric);
     if (is_of_sessions(w.metric) && !c.has_turns)
         refuse({given, metric_name(w.metric), " needs a workload of sessions or conversations"});
+}
+/// Some metrics need a load that saturates, or conversations.
+inline void check_metric_of_load(const statistic_data& w, const slo_context& c,
+                                 const std::string& given) {
+    check_saturation(drifting(w), c, given);
+    check_has_turns(drifting(w), c, given);
 }
 
 /// Returns the requests of one repeat that a statistic is of, 0 if only the run can tell. A session
@@ -325,9 +346,8 @@ inline long long least_answers_of(const slo& s) {
     const bool is_judged = is_of_answers(s.statistic.metric) && is_absolute(s) && s.bound < 1;
     return is_judged && !s.is_advisory ? static_cast<long long>(rounded_up(3 / (1 - s.bound))) : 0;
 }
-/// `answers`: the fewest that an objective on answers needs, 0 for others.
-inline void check_sample(const statistic_data& w, const slo_context& c, const std::string& given,
-                         long long answers = 0) {
+inline void check_readings(const statistic_data& w, const slo_context& c,
+                           const std::string& given) {
     const std::size_t readings = least_readings_of(w);
     if (w.kind == statistic_kind::percentile && is_of_gauge(w.metric) &&
         !c.sent.described.is_there && c.sent.duration_s > 0 &&
@@ -335,13 +355,17 @@ inline void check_sample(const statistic_data& w, const slo_context& c, const st
         refuse({given, printed("%s needs at least %zu readings of the server's page, one a second, "
                                "so that three lie beyond it, and the duration is %g s",
                                w.name.c_str(), readings, c.sent.duration_s)});
+}
+/// `answers`: the fewest that an objective on answers needs, 0 for others.
+inline void check_sample(const statistic_data& w, const slo_context& c, const std::string& given,
+                         long long answers = 0) {
+    check_readings(w, c, given);
     const long long n = requests_behind(w, c), needed = std::max(answers, least_values_of(w));
     if (pools_gaps(w.metric) || n <= 0) return;
-    const bool is_percentile = w.kind == statistic_kind::percentile && !is_drift(w.metric);
     if (n < needed)
         refuse({given, printed("%s needs at least %lld measured %s a repeat%s, and the "
                                "scenario has %lld", w.name.c_str(), needed, what_of(w),
-                               is_percentile ? " so that three lie beyond it"
+                               is_tail(w) ? " so that three lie beyond it"
                 : answers > 0 ? " so that three may be wrong" : "", n),
                 n < c.requests ? printed(" of them; about %lld requests in all would do",
                                          (c.requests * needed + n - 1) / n)
@@ -381,6 +405,11 @@ inline void check_drift(const slo& s, const slo_context& c, const std::string& g
                        "that it may drift to"});
 }
 
+inline void check_limit(const slo& s, const slo_context& c, const std::string& given) {
+    if (is_drift(s.statistic.metric)) check_drift(s, c, given);
+    else if (is_absolute(s)) check_absolute_limit(s, given);
+    else check_relative_limit(s, c, given);
+}
 /// Throws std::invalid_argument if the scenario cannot have this objective.
 inline void check_slo(const slo& s, const slo_context& c) {
     const statistic_data& w = s.statistic;
@@ -400,11 +429,9 @@ inline void check_slo(const slo& s, const slo_context& c) {
     if (is_ratio(w.metric) && str(w.parts[0].name) == str(w.parts[1].name))
         refuse({given, "both sides are the same statistic of the same requests"});
     check_metric(w, c, given);
-    if (is_drift(w.metric)) check_drift(s, c, given);
-    else if (is_absolute(s)) check_absolute_limit(s, given);
-    else check_relative_limit(s, c, given);
+    check_limit(s, c, given);
     check_slices(s, c, given);
-    check_metric_of_load(drifting(w), c, given);
+    check_metric_of_load(w, c, given);
     check_selection(w, c, given);
     check_sample(w, c, given, least_answers_of(s));
     if (w.kind != statistic_kind::mean || is_of_server(w.metric)) return;
