@@ -81,44 +81,55 @@ inline ends_of_window ends_of_window_of(metric_id m, const repeat_data& d) {
     }
     return all;
 }
-/// Sets what single requests, sessions or gaps have no values of.
-inline void set_value(column& c, const statistic_data& what, const repeat_data& d,
-                      timing_bound how, const time_interval* when) {
-    const metric_id m = what.metric;
-    switch (facts_of(m).of) {
-    case metric_of::thirds:
-        if (d.window.is_empty()) break;
-        c.first_third = value_of_part(what, d, 0, 3, how);
-        c.last_third = value_of_part(what, d, 2, 3, how);
-        c.value = quotient(c.last_third, c.first_third);
-        break;
-    case metric_of::window: {
-        const time_interval& in = when ? *when : d.window;
-        c.value = rate_in(m, d, in, how, what.which);
-        c.weight = in.seconds();
-        c.ends = ends_of_window_of(m, d);
-        break;
-    }
-    case metric_of::prompts: {
-        const prefix_hits hits = prefix_hits_of(d, what.which, when);
-        c.value = hits.share();
-        c.weight = hits.prompt;
-        break;
-    }
-    case metric_of::start:
-        c.value = m == metric_id::first_answer_time ? d.first_answer_s : d.startup_s;
-        break;
-    case metric_of::recovery: c.value = recovery_value(str(what.which.during), d); break;
-    case metric_of::server: {
-        const weighed_value read = value_by_server(what, d);
-        c.value = read.value;
-        c.weight = read.weight;
-        break;
-    }
-    case metric_of::work: c.value = work_of(what, d); break;
-    default: break;
-    }
+/// What a column is of.
+struct column_asked {
+    const statistic_data& what;
+    const repeat_data& d;
+    timing_bound how;
+    const time_interval* when = nullptr;  // null: all of the repeat
+};
+inline void set_drift(column& c, const column_asked& of) {
+    c.behind = c.requests;
+    if (of.d.window.is_empty()) return;
+    c.first_third = value_of_part(of.what, of.d, 0, 3, of.how);
+    c.last_third = value_of_part(of.what, of.d, 2, 3, of.how);
+    c.value = quotient(c.last_third, c.first_third);
 }
+inline void set_rate(column& c, const column_asked& of) {
+    const time_interval& in = of.when ? *of.when : of.d.window;
+    c.value = rate_in(of.what.metric, of.d, in, of.how, of.what.which);
+    c.weight = in.seconds();
+    c.ends = ends_of_window_of(of.what.metric, of.d);
+}
+inline void set_cached(column& c, const column_asked& of) {
+    const prefix_hits hits = prefix_hits_of(of.d, of.what.which, of.when);
+    c.value = hits.share();
+    c.weight = hits.prompt;
+}
+inline void set_start(column& c, const column_asked& of) {
+    const bool is_cold = of.what.metric == metric_id::first_answer_time;
+    c.value = is_cold ? of.d.first_answer_s : of.d.startup_s;
+}
+inline void set_recovery(column& c, const column_asked& of) {
+    c.value = recovery_value(str(of.what.which.during), of.d);
+}
+inline void set_read(column& c, const column_asked& of) {
+    const weighed_value read = value_by_server(of.what, of.d);
+    c.behind = 0;
+    c.value = read.value;
+    c.weight = read.weight;
+}
+inline void set_work(column& c, const column_asked& of) { c.value = work_of(of.what, of.d); }
+struct column_setter {
+    metric_of of;
+    void (*set)(column& c, const column_asked& of);
+};
+/// Of what single requests, sessions or gaps have no values of.
+inline constexpr column_setter column_setters[] = {
+    {metric_of::thirds, set_drift},     {metric_of::window, set_rate},
+    {metric_of::prompts, set_cached},   {metric_of::start, set_start},
+    {metric_of::recovery, set_recovery}, {metric_of::server, set_read},
+    {metric_of::work, set_work}};
 inline void set_misses(column& c, const statistic_data& what, const repeat_data& d,
                        timing_bound how, const time_interval* when) {
     c.misses = misses_of(what, d, how, when);
@@ -135,6 +146,24 @@ inline bool fails_too_many(const vector<bool>& sessions) {
     fraction_counts of;
     of.add(sessions);
     return of.misses > 0.05 * of.all;
+}
+/// Sets the values of single requests, sessions or gaps.
+inline void set_values(column& c, const column_asked& of,
+                       std::shared_ptr<const request_values> known) {
+    const statistic_data& what = of.what;
+    const bool of_gaps = pools_gaps(what.metric), is_mean = what.kind == statistic_kind::mean;
+    c.values = known ? std::move(known)
+                     : new_shared<const request_values>(
+                           request_values_of(what, of.d, of.how, of.when));
+    const sorted_values& sorted = c.values->sorted;
+    c.value = statistic_among(what, sorted);
+    c.weight = static_cast<double>(of_gaps ? sorted.gaps.size() : sorted.completed);
+    c.behind = (of_gaps ? pooled_gap_count(of.d, what.which) : sorted.completed) +
+               (is_mean ? 0 : sorted.all.size() - sorted.completed);
+    if (!is_of_sessions(what.metric)) return;
+    c.misses.clear();
+    for (const double v : c.values->in_order) c.misses.push_back(v == infinity);
+    if (is_mean && fails_too_many(c.misses)) c.value = infinity;
 }
 /// Without the value of a ratio, which is of two columns. `when`: of the requests planned in it;
 /// metrics of a server and its start are the repeat's. `known`: the metric's values.
@@ -154,23 +183,11 @@ inline column column_of(const statistic_data& what, const repeat_data& d, timing
     if (is_request_fraction(m)) {
         set_misses(c, what, d, how, when);
     } else if (is_of_requests(m) || is_of_sessions(m)) {
-        c.values = known ? std::move(known)
-                         : new_shared<const request_values>(
-                               request_values_of(what, d, how, when));
-        const sorted_values& sorted = c.values->sorted;
-        const std::size_t n = pools_gaps(m) ? pooled_gap_count(d, what.which) : sorted.completed;
-        c.value = statistic_among(what, sorted);
-        c.weight = static_cast<double>(pools_gaps(m) ? sorted.gaps.size() : sorted.completed);
-        c.behind =
-            n + (what.kind == statistic_kind::mean ? 0 : sorted.all.size() - sorted.completed);
-        if (is_of_sessions(m)) {
-            c.misses.clear();
-            for (const double v : c.values->in_order) c.misses.push_back(v == infinity);
-            if (what.kind == statistic_kind::mean && fails_too_many(c.misses)) c.value = infinity;
-        }
+        set_values(c, {what, d, how, when}, std::move(known));
     } else if (!is_ratio(m)) {
-        c.behind = is_drift(m) ? c.requests : is_of_server(m) ? 0 : c.requests - c.failed;
-        set_value(c, what, d, how, when);
+        c.behind = c.requests - c.failed;
+        for (const column_setter& s : column_setters)
+            if (s.of == facts_of(m).of) s.set(c, {what, d, how, when});
     }
     return c;
 }

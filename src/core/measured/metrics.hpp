@@ -321,19 +321,11 @@ struct request_values {
     vector<double> in_order{};  // without gaps
     sorted_values sorted{};
 };
-/// `when`: if given, only requests planned in it.
-inline request_values request_values_of(const statistic_data& what, const repeat_data& d,
-                                        timing_bound how = timing_bound::measured,
-                                        const time_interval* when = nullptr) {
-    const metric_id m = what.metric;
-    const selects selected(what, d, when);
-    request_values values;
-    sorted_values& v = values.sorted;
+/// Adds the values of single requests, and returns how many failed.
+inline std::size_t add_values(vector<double>& into, metric_id m, bool fills, const repeat_data& d,
+                              timing_bound how, const selects& selected) {
     std::size_t failed = 0;
-    // Whether a request of which a user's function has no value counts as the worst or best one.
-    const bool fills = is_own(m) && what.kind != statistic_kind::mean &&
-                       (how == timing_bound::missing_worst || how == timing_bound::missing_best);
-    for (std::size_t i = 0; i < d.records.size() && !is_of_sessions(m); ++i) {
+    for (std::size_t i = 0; i < d.records.size(); ++i) {
         if (!selected(d.records[i])) continue;
         const bool ok = d.records[i].status == request_status::ok;
         if (how == timing_bound::missing_best && is_cut_off(d, d.records[i])) continue;
@@ -342,18 +334,32 @@ inline request_values request_values_of(const statistic_data& what, const repeat
         double value = ok ? request_value(m, d, i, how) : is_speed(m) ? 0 : infinity;
         if (std::isnan(value) && fills)
             value = (how == timing_bound::missing_worst) == is_speed(m) ? 0 : infinity;
-        if (!std::isnan(value)) values.in_order.push_back(value);
+        if (!std::isnan(value)) into.push_back(value);
     }
+    return failed;
+}
+/// `when`: if given, only requests planned in it.
+inline request_values request_values_of(const statistic_data& what, const repeat_data& d,
+                                        timing_bound how = timing_bound::measured,
+                                        const time_interval* when = nullptr) {
+    const metric_id m = what.metric;
+    const selects selected(what, d, when);
+    request_values values;
+    sorted_values& v = values.sorted;
+    // Whether a request of which a user's function has no value counts as the worst or best one.
+    const bool fills = is_own(m) && what.kind != statistic_kind::mean &&
+                       (how == timing_bound::missing_worst || how == timing_bound::missing_best);
+    if (is_of_sessions(m)) values.in_order = session_times(what, d, how, when);
+    const std::size_t failed =
+        is_of_sessions(m) ? static_cast<std::size_t>(std::count(
+                                values.in_order.begin(), values.in_order.end(), infinity))
+                          : add_values(values.in_order, m, fills, d, how, selected);
     if (pools_gaps(m)) {
         v.all.assign(failed, infinity);
         v.gaps = ranked_gaps(d, how, what.which, when);
         v.mean_of_completed =
             how == timing_bound::measured ? v.gaps.mean() : moved_mean_gap(d, how, selected);
         return values;
-    }
-    if (is_of_sessions(m)) {
-        values.in_order = session_times(what, d, how, when);
-        for (const double s : values.in_order) failed += s == infinity;
     }
     v.all = values.in_order;
     std::sort(v.all.begin(), v.all.end());

@@ -239,6 +239,46 @@ inline std::string what_is_unknown(const statistic_data& what, const repeat_data
            ", and what it was then nobody knows";
 }
 
+/// Why a repeat has no value of a gauge, or none to judge. `said`: what was wrong with a reading.
+inline std::string why_no_reading(const statistic_data& what, const repeat_data& d,
+                                  const std::string& said) {
+    const gauge_readings g = read_in_window(d, what);
+    const std::size_t n = g.values.size();
+    const std::size_t needed = least_readings_of(what);
+    // Up to a tenth of a percentile's tail, or of all for a mean, may be unknown.
+    const bool is_too_much = static_cast<double>(10 * g.unknown()) >
+                             beyond_of(what) * static_cast<double>(g.tried());
+    if (g.unknown() > 0 &&
+        (n < least_readings || (what.kind != statistic_kind::max && is_too_much)))
+        return what_is_unknown(what, d);
+    return n >= needed ? ""
+                       : printed("%s was read %zu time%s in the steady window, %zu are needed",
+                                 what.name.c_str(), n, n == 1 ? "" : "s", needed) +
+                             (needed > least_readings ? ", so that three lie beyond it" : "") +
+                             said + ": let it run longer";
+}
+/// The same for a metric of what happened between the first and the last reading.
+inline std::string why_no_change(const statistic_data& what, const repeat_data& d,
+                                 const reading_span& s) {
+    if (what.metric == metric_id::energy_per_token)
+        if (std::string why = why_no_energy(d, s); !why.empty()) return why;
+    if (const auto q = quantity_of(what.metric)) {
+        if (std::isnan(s.from->value(*q)) || std::isnan(s.to->value(*q)))
+            return "its page does not report " + std::string(metric_name(what.metric));
+        if (std::isnan(s.change(*q)))
+            return "its counter of " + std::string(metric_name(what.metric)) +
+                   printed(" fell from %.6g to %.6g: it began anew, or a part of it is gone",
+                           s.from->value(*q), s.to->value(*q));
+    }
+    if (!std::isnan(value_by_server(what, d).value)) return {};
+    if (what.metric == metric_id::prefix_cache_hits)
+        if (const double asked = s.change(server_quantity::prefix_queries),
+            hits = s.change(server_quantity::prefix_hits);
+            asked > 0 && hits > asked)
+            return printed("its page counts %.0f tokens found in its prefix cache and %.0f looked "
+                           "for, which cannot be", hits, asked);
+    return printed("nothing that %s is of happened between the readings", what.name.c_str());
+}
 /// Why a repeat has no such value, or none to judge; "" where it has one.
 inline std::string why_no_server_value(const statistic_data& what, const repeat_data& d) {
     const server_metrics& w = d.server;
@@ -246,43 +286,9 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
     if (!w.is_read || w.readings.empty()) return "no page of its metrics was read" + said;
     if (history_of(w) == page_history::several_servers)
         return "its page is of several servers in turns, and none of them can be followed";
-    if (is_of_gauge(what.metric)) {
-        const gauge_readings g = read_in_window(d, what);
-        const std::size_t n = g.values.size();
-        const std::size_t needed = least_readings_of(what);
-        // Up to a tenth of a percentile's tail, or of all for a mean, may be unknown.
-        const bool is_too_much = static_cast<double>(10 * g.unknown()) >
-                                 beyond_of(what) * static_cast<double>(g.tried());
-        if (g.unknown() > 0 &&
-            (n < least_readings || (what.kind != statistic_kind::max && is_too_much)))
-            return what_is_unknown(what, d);
-        return n >= needed ? ""
-                           : printed("%s was read %zu time%s in the steady window, %zu are needed",
-                                     what.name.c_str(), n, n == 1 ? "" : "s", needed) +
-                                 (needed > least_readings ? ", so that three lie beyond it" : "") +
-                                 said + ": let it run longer";
-    }
+    if (is_of_gauge(what.metric)) return why_no_reading(what, d, said);
     const auto s = span_of(d);
-    if (!s) return "its page was read once, which makes no span" + said;
-    if (what.metric == metric_id::energy_per_token)
-        if (std::string why = why_no_energy(d, *s); !why.empty()) return why;
-    if (const auto q = quantity_of(what.metric)) {
-        if (std::isnan(s->from->value(*q)) || std::isnan(s->to->value(*q)))
-            return "its page does not report " + std::string(metric_name(what.metric));
-        if (std::isnan(s->change(*q)))
-            return "its counter of " + std::string(metric_name(what.metric)) +
-                   printed(" fell from %.6g to %.6g: it began anew, or a part of it is gone",
-                           s->from->value(*q), s->to->value(*q));
-    }
-    const double v = value_by_server(what, d).value;
-    if (!std::isnan(v)) return {};
-    if (what.metric == metric_id::prefix_cache_hits)
-        if (const double asked = s->change(server_quantity::prefix_queries),
-            hits = s->change(server_quantity::prefix_hits);
-            asked > 0 && hits > asked)
-            return printed("its page counts %.0f tokens found in its prefix cache and %.0f looked "
-                           "for, which cannot be", hits, asked);
-    return printed("nothing that %s is of happened between the readings", what.name.c_str());
+    return s ? why_no_change(what, d, *s) : "its page was read once, which makes no span" + said;
 }
 
 }  // namespace detail

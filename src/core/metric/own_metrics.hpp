@@ -77,6 +77,31 @@ inline bool is_metric_name(const std::string& name) {
                return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
            });
 }
+inline constexpr const char* metric_name_text =
+    "a name has up to 40 of the characters a-z, 0-9 and _, a letter first, and is not \"baseline\"";
+/// Returns what is wrong with the function of a metric, "" if nothing is; notes what it reads.
+inline std::string problem_of_function(own_metric_row& row) {
+    if (!row.value) return "there is no function";
+    std::string problem;
+    bool has_value = false;
+    for (const int events : {64, 1}) {
+        synthetic_request seen(row, events);
+        try {
+            const double v = row.value(request_view(seen));
+            has_value = is_value_of_user(v) || has_value;
+            if (!std::isnan(v) && !is_value_of_user(v))
+                problem =
+                    printed("its function gives %g: values run from 0 to %g", v, max_value_of_user);
+        } catch (const std::exception& e) {
+            problem = "its function throws: " + printable(e.what(), 200);
+        } catch (...) {
+            problem = "its function throws";
+        }
+    }
+    if (problem.empty() && !has_value)
+        problem = "its function gives NaN for a usual request, of 64 events and 128 tokens";
+    return problem;
+}
 /// Never throws, since metrics are made before main(). Errors are reported where the metric is
 /// used.
 inline own_metric_row own_metric_row_of(const std::string& name, metric_id like,
@@ -84,30 +109,7 @@ inline own_metric_row own_metric_row_of(const std::string& name, metric_id like,
     own_metric_row row{.name = name, .value = value, .facts = {
                            .name = "", .unit = facts_of(like).unit, .side = facts_of(like).side,
                            .needs = value_needs::own_value}};
-    if (!is_metric_name(name)) {
-        row.problem = "a name has up to 40 of the characters a-z, 0-9 and _, a letter first, and "
-                      "is not \"baseline\"";
-        return row;
-    }
-    if (!value) row.problem = "there is no function";
-    bool has_value = false;
-    for (const int events : {64, 1}) {
-        if (!value) break;
-        synthetic_request seen(row, events);
-        try {
-            const double v = value(request_view(seen));
-            has_value = is_value_of_user(v) || has_value;
-            if (!std::isnan(v) && !is_value_of_user(v))
-                row.problem =
-                    printed("its function gives %g: values run from 0 to %g", v, max_value_of_user);
-        } catch (const std::exception& e) {
-            row.problem = "its function throws: " + printable(e.what(), 200);
-        } catch (...) {
-            row.problem = "its function throws";
-        }
-    }
-    if (row.problem.empty() && !has_value)
-        row.problem = "its function gives NaN for a usual request, of 64 events and 128 tokens";
+    row.problem = is_metric_name(name) ? problem_of_function(row) : metric_name_text;
     return row;
 }
 

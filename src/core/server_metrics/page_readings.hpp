@@ -167,6 +167,15 @@ inline void read_accelerators(page_reading& into, const metrics_page& page,
     }
 }
 
+/// Returns the value of a series that one of the pages has, NaN if none has it.
+inline double value_of_series(const vector<metrics_page>& pages, const std::string& selector) {
+    const series_selector wanted = selector_of(selector);
+    for (const metrics_page& page : pages)
+        if (const auto found = samples_of(page, wanted.name, wanted.labels);
+            found.size() == 1 && !std::isnan(found.front()->value))
+            return found.front()->value;
+    return not_a_number;
+}
 /// The first `own` pages, 0 or 1, are the server's; others are exporters'. A server's accelerators
 /// count only without exporters.
 inline page_reading reading_of(const vector<metrics_page>& pages,
@@ -188,15 +197,7 @@ inline page_reading reading_of(const vector<metrics_page>& pages,
         }
     }
     if (own > 0 && !pages.empty()) r.began = beginning_of(pages[0]);
-    for (const std::string& text : selectors) {
-        const series_selector wanted = selector_of(text);
-        double value = not_a_number;
-        for (const metrics_page& page : pages)
-            if (const auto found = samples_of(page, wanted.name, wanted.labels);
-                found.size() == 1 && std::isnan(value))
-                value = found.front()->value;
-        r.named.push_back(value);
-    }
+    for (const std::string& text : selectors) r.named.push_back(value_of_series(pages, text));
     return r;
 }
 
