@@ -37,29 +37,40 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
+inline void check_stable(const scenario& s, const arrival_data& a) {
+    const double warmup_s = s.warmup.seconds();
+    if (!s.warmup.until_stable()) return;
+    if (!(warmup_s > 0))
+        refuse({"warmup is until_stable(0 s): it names the most time that it may take"});
+    if (s.arrivals.data().is_searched)
+        refuse({"warmup is until_stable, and a search leads up to each of its loads by itself"});
+    if (!(warmup_s > a.users_ramp_s))
+        refuse({printed("warmup is until_stable(%g s) and arrivals is ", warmup_s), arrival_text(a),
+                ": nothing is stable before all users are there, give it more time than the ramp"});
+}
+inline void check_batch(const scenario& s) {
+    if (!(s.requests > 0 && s.duration.seconds() == 0))
+        refuse({"arrivals is all_at_once: it needs requests, and no duration"});
+    if (s.warmup.seconds() != 0)
+        refuse({"arrivals is all_at_once: its warm-up is a number of requests"});
+}
+/// `by_time`: the seconds that the load lasts, 0 if it has no such end.
+inline void check_has_end(const scenario& s, const arrival_data& a, double by_time) {
+    if (s.requests <= 0 && !(by_time > 0) && !a.is_searched)
+        refuse({"neither requests nor duration is set: the scenario would never end"});
+    if (a.kind == arrival_kind::all_at_once) check_batch(s);
+}
 inline void check_extent(const scenario& s, const arrival_data& a, const recorded_trace& trace) {
     const long long requests = s.requests;
     const double warmup_s = s.warmup.seconds(), duration_s = s.duration.seconds();
-    if (s.warmup.until_stable() && !(warmup_s > 0))
-        refuse({"warmup is until_stable(0 s): it names the most time that it may take"});
-    if (s.warmup.until_stable() && s.arrivals.data().is_searched)
-        refuse({"warmup is until_stable, and a search leads up to each of its loads by itself"});
-    if (s.warmup.until_stable() && !(warmup_s > a.users_ramp_s))
-        refuse({printed("warmup is until_stable(%g s) and arrivals is ", warmup_s), arrival_text(a),
-                ": nothing is stable before all users are there, give it more time than the ramp"});
+    check_stable(s, a);
     check_numbers({{"warmup", static_cast<double>(s.warmup.requests()), 0, 1e6, " requests"},
                    {"warmup", warmup_s, 0, 86400, " s"},
                    {"requests", static_cast<double>(requests), 0, 1e8, "",
                     "runs from 1 to 100000000"},
                    {"duration", duration_s, 0, 86400, " s"}});
     const double by_time = duration_s > 0 ? duration_s : own_length(a, trace);
-    if (requests <= 0 && !(by_time > 0) && !a.is_searched)
-        refuse({"neither requests nor duration is set: the scenario would never end"});
-    if (a.kind == arrival_kind::all_at_once) {
-        if (!(requests > 0 && duration_s == 0))
-            refuse({"arrivals is all_at_once: it needs requests, and no duration"});
-        if (warmup_s != 0) refuse({"arrivals is all_at_once: its warm-up is a number of requests"});
-    }
+    check_has_end(s, a, by_time);
     if (a.kind == arrival_kind::closed_loop) return;
     if (by_time > 0) {
         const double n = arrivals_within(a, trace, by_time);
@@ -293,6 +304,16 @@ inline void check_objectives(const plan& p) {
         for (const slo& x : *objectives) check_slo(x, context);
 }
 
+inline void check_traffic(const scenario& s, const planned_traffic& sent, const api_traits& api) {
+    check_young_sessions(sent);
+    check_streams(s, sent, api);
+    check_at_once(s, sent);
+}
+inline planned_judging planned_judging_of(const scenario& s, measured_load&& load,
+                                          const api_traits& api) {
+    return {std::move(load), planned_baseline_of(s), s.repeats > 0,
+            s.stop == stop_when::at_first_miss, s.on_fail, planned_cost(s, api)};
+}
 /// Throws std::invalid_argument for the first thing that is unsound. `files` are those of the
 /// workload, `api` is the target's. A gate without objectives decides its guard on errors; a run
 /// without objectives only measures.
@@ -309,12 +330,9 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
                          planned_sends(s, arrivals, api, default_seed),
                          planned_otherwise(s, arrivals, read, api, default_seed)};
     sent.requests = load.requests;
-    check_young_sessions(sent);
-    check_streams(s, sent, api);
-    check_at_once(s, sent);
+    check_traffic(s, sent, api);
     if (may_end_early(s, sent, how.part)) load.rule = looking_early(load.rule);
-    planned_judging judged{std::move(load), planned_baseline_of(s), s.repeats > 0,
-                           s.stop == stop_when::at_first_miss, s.on_fail, planned_cost(s, api)};
+    planned_judging judged = planned_judging_of(s, std::move(load), api);
     each(&extension::add_to_plan, s, sent, judged);
     const plan p{{},
                  {new_shared<const planned_traffic>(std::move(sent))},

@@ -176,26 +176,35 @@ inline planned_workloads planned_mix(const mix_of_parts& m, const scenario& s,
     all.workload_text = mix_text(all);
     return all;
 }
+inline planned_workloads planned_requests_of(const scenario& s, const arrival_data& arrivals,
+                                             const std::shared_ptr<const workload_files>& files,
+                                             const api_traits& api, std::uint64_t default_seed) {
+    if (const auto* m = s.workload.what().get<mix_of_parts>())
+        return planned_mix(*m, s, arrivals, *files, api, default_seed);
+    plan_part one = planned_part(s, arrivals, files, api, default_seed);
+    check_somebody_stays(s.options);
+    const auto* labels = one.source->facts().labels;
+    return {std::move(one), {}, labels ? *labels : vector<std::string>(), {}};
+}
 /// The requests of a variant, with what is done before a repeat and beside it.
 inline planned_workloads planned_workloads_of(const scenario& s, const arrival_data& arrivals,
                                               const std::shared_ptr<const workload_files>& files,
                                               const api_traits& api,
                                               std::uint64_t default_seed) {
     const vector<planned_task> tasks = planned_tasks(s);
-    const auto of = [&](planned_workloads all) {
-        all.prepare = planned_preparation(s);
-        all.beside = tasks;
-        all.workload_text += preparation_text(all.prepare) + tasks_text(tasks);
-        return all;
-    };
-    if (const auto* m = s.workload.what().get<mix_of_parts>())
-        return of(planned_mix(*m, s, arrivals, *files, api, default_seed));
-    plan_part one = planned_part(s, arrivals, files, api, default_seed);
-    check_somebody_stays(s.options);
-    const auto* labels = one.source->facts().labels;
-    return of({std::move(one), {}, labels ? *labels : vector<std::string>(), {}});
+    planned_workloads all = planned_requests_of(s, arrivals, files, api, default_seed);
+    all.prepare = planned_preparation(s);
+    all.beside = tasks;
+    all.workload_text += preparation_text(all.prepare) + tasks_text(tasks);
+    return all;
 }
 
+inline void check_one_plays(const otherwise& asked, const scenario& s) {
+    if (!asked.workload.what().empty() &&
+        (plays_sessions(asked.workload) || plays_sessions(s.workload)))
+        refuse({"baseline is otherwise{...}: its workload is another, and of sessions both arms "
+                "play the same: leave the baseline's workload out"});
+}
 /// Returns the baseline's traffic, if it is the target under other options.
 inline maybe<planned_workloads> planned_otherwise(
     const scenario& s, const arrival_data& arrivals,
@@ -206,9 +215,7 @@ inline maybe<planned_workloads> planned_otherwise(
     scenario other = s;
     if (asked.options) other.options = *asked.options;
     const bool is_other = !asked.workload.what().empty();
-    if (is_other && (plays_sessions(asked.workload) || plays_sessions(s.workload)))
-        refuse({"baseline is otherwise{...}: its workload is another, and of sessions both arms "
-                "play the same: leave the baseline's workload out"});
+    check_one_plays(asked, s);
     if (is_other) other.workload = asked.workload;
     return refused_as("baseline is otherwise{...}", [&] {
         if (other.options.stream != s.options.stream)

@@ -150,20 +150,29 @@ inline void read_starts(const arrival_data& a, workload_files& f) {
     byte_stream in = bytes_of(str(a.file), "arrivals, replay's file,");
     f.trace = read_trace(in, a.unit_s);
 }
+inline vector<scenario> parts_of(const scenario& s) {
+    vector<scenario> all;
+    const auto* const m = s.workload.what().get<mix_of_parts>();
+    if (!m) return all;
+    check_mix(*m);
+    for (const part& of : m->parts) all.push_back(scenario_of(s, of));
+    return all;
+}
+/// The same load with the baseline's other workload, if it has one.
+inline vector<scenario> others_of(const scenario& s) {
+    if (s.baseline.asked().workload.what().empty()) return {};
+    scenario other = s;
+    other.workload = s.baseline.asked().workload;
+    other.baseline = {};
+    return {other};
+}
 /// Reads all files that a scenario names.
 inline workload_files read_workload_files(const scenario& s, std::uint64_t default_seed) {
     workload_files f;
-    if (const auto* m = s.workload.what().get<mix_of_parts>()) {
-        check_mix(*m);
-        for (const part& of : m->parts)
-            f.of_parts.push_back(read_workload_files(scenario_of(s, of), default_seed));
-    }
-    if (!s.baseline.asked().workload.what().empty()) {
-        scenario other = s;
-        other.workload = s.baseline.asked().workload;
-        other.baseline = {};
-        f.of_baseline.push_back(read_workload_files(other, default_seed));
-    }
+    for (const scenario& of : parts_of(s))
+        f.of_parts.push_back(read_workload_files(of, default_seed));
+    for (const scenario& of : others_of(s))
+        f.of_baseline.push_back(read_workload_files(of, default_seed));
     read_prompts(s, default_seed, f);
     read_starts(s.arrivals.data(), f);
     return f;
