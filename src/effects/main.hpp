@@ -73,9 +73,8 @@ inline std::string unknown_argument(int argc, const char* const* argv) {
 int doctest_main(int argc, char** argv) {
     for (const int refused_write : {SIGPIPE, SIGXFSZ})
         std::signal(refused_write, outlive_refused_write);
-    const bool is_first = rank_of_program() == 0;
     if (const std::string why = unknown_argument(argc, argv); !why.empty()) {
-        if (is_first) std::cerr << "llmbench: " << why << "\n";
+        if (rank_of_program() == 0) std::cerr << "llmbench: " << why << "\n";
         return 2;
     }
     // Never destroyed: a gate's thread may outlive main().
@@ -96,12 +95,7 @@ int doctest_main(int argc, char** argv) {
         std::cerr << "llmbench: no gate was run: the test cases that ran have none.\n";
         return result != 0 ? result : 2;
     }
-    const gate_outcome outcome = session.final_outcome();
-    if (!is_first) return 0;  // rank 0 reports
-    const int code = exit_code_of(outcome);
-    const bool is_green = !session.is_rehearsal() && (outcome == gate_outcome::passed ||
-                                                      outcome == gate_outcome::skipped);
-    return result != 0 && is_green ? 1 : code;
+    return session.exit_code(result);
 }
 
 }  // namespace detail

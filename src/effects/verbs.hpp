@@ -119,8 +119,7 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
     const slo_list slos = on_day(asked, utc_day());
     stored_run run = read_stored_pairs(str(records_file), str(gate), str(against));
     stored_gate& g = run.gate;
-    if (!g.load.shard.is_whole())
-        refuse({str(records_file), ": of \"", g.name, "\" ", shard_text(g.load.shard)});
+    check_is_whole(g, str(records_file));
     for (const slo& s : slos) g.judged_by.slos.push_back(s);
     const plan what =
         with_judging(g.described, [&](planned_judging& j) { j.slos = g.judged_by.slos; });
@@ -141,10 +140,7 @@ bool on_report(void (*report)(const report_view&)) {
     return true;
 }
 
-int exit_code() {
-    const auto all = detail::session::of_this_program().final_outcome();
-    return detail::rank_of_program() > 0 ? 0 : exit_code_of(all);  // rank 0 reports
-}
+int exit_code() { return detail::session::of_this_program().exit_code(); }
 result run(const scenario& s, const char* file, int line) {
     return detail::executed(detail::gate_execution(s, file, line, "run"));
 }

@@ -135,7 +135,7 @@ inline scenario gate_of_a_life(const virtual_server& at) {
         }
         facts.ns = now_ns() - began;
     }
-    std::exit(exit_code_of(detail::session::of_this_program().final_outcome()));
+    std::exit(detail::session::of_this_program().exit_code());
 }
 
 /// How it ended, and what it left.

@@ -159,12 +159,17 @@ public:
         const std::lock_guard guard(mutex_);
         return reports_.gates.size();
     }
-    /// The outcome for the exit code: all is written, and the caller reports it.
-    gate_outcome final_outcome() {
+    /// Returns the worse of the gates' outcome and the result of their host, 0 if it passed, as the
+    /// exit code: all is written, and the caller reports it. Of several programs the first does.
+    int exit_code(int of_host = 0) {
         std::unique_lock lock(mutex_);
         write_all(lock);
         unheard_ = gate_outcome::passed;
-        return reports_.worst();
+        if (rank_of_program() > 0) return 0;
+        const gate_outcome worst = reports_.worst();
+        const bool is_green = worst == gate_outcome::passed || worst == gate_outcome::skipped;
+        const bool is_hosts = of_host != 0 && is_green && !reports_.is_rehearsal;
+        return is_hosts ? 1 : exit_code_of(worst);
     }
 
     /// Whether a note is new: notes on the program are printed once.
@@ -183,10 +188,6 @@ public:
     void note_rehearsal() {
         const std::lock_guard guard(mutex_);
         reports_.is_rehearsal = true;
-    }
-    bool is_rehearsal() const {
-        const std::lock_guard guard(mutex_);
-        return reports_.is_rehearsal;
     }
     /// Adds the virtual time of gates, one after the other; called by the gate that has its turn.
     void spend_virtual_time(long long ns) { virtual_ns_ += ns; }
