@@ -142,7 +142,7 @@ inline endpoint endpoint_of(const given_options& o, const char* url) {
 /// A rehearsal needs no server.
 inline bool server_is_missing(const given_options& o) {
     return !o.has("--url") && !o.has("--command") && environment("LLMBENCH_URL").empty() &&
-           means_off(environment("LLMBENCH_REHEARSE"));
+           rehearsal_asked(environment).empty();
 }
 inline any_target target_of(const given_options& o) {
     one_of(o, {"--url", "--command"},

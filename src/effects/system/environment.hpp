@@ -34,6 +34,12 @@ inline bool is_yes(const std::string& v) {
     return v == "1" || v == "true" || v == "yes" || v == "on";
 }
 
+/// Returns what a rehearsal is asked for by, "" if there is none: the server is a model then.
+inline std::string rehearsal_asked(const variable_lookup& look_up) {
+    const std::string by = look_up("LLMBENCH_REHEARSE");
+    return means_off(by) ? "" : by;
+}
+
 }  // namespace detail
 }  // inline namespace v1
 }  // namespace llmbench

@@ -13,7 +13,7 @@ namespace detail {
 /// A rehearsal's are apart from those of a measured run, which its model may be fitted to.
 inline std::string report_directory_of(const variable_lookup& look_up) {
     if (const std::string d = look_up("LLMBENCH_REPORT_DIR"); !d.empty()) return d;
-    return means_off(look_up("LLMBENCH_REHEARSE")) ? "llmbench-report" : "llmbench-rehearsal";
+    return rehearsal_asked(look_up).empty() ? "llmbench-report" : "llmbench-rehearsal";
 }
 /// Of this program, with the logs of servers that it started; read once. Each rank has its records.
 inline const std::string& report_directory() {

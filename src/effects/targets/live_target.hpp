@@ -110,8 +110,7 @@ public:
         if (process_ || own_) return;
         const http_url url = url_of();
         if (url.tls) tls_client(at_.tls, url);
-        const std::string variable = key_variable(at_);
-        credentials_of(at_, *load_.api, environment(variable.c_str()));
+        credentials_of(at_, *load_.api, given_.key_in(key_variable(at_)));
     }
     /// Makes this the baseline of `target`, which outlives it.
     void is_compared_with(const live_target& target) { compared_with_ = &target; }
@@ -305,10 +304,10 @@ private:
     /// Starts a process, and finds the server's address and secrets.
     void take_address(double at_most_s) {
         const bool is_elsewhere = is_apart_from_target();
-        const bool is_apart = is_elsewhere || (is_baseline_ && given_.has_baseline_key);
+        const bool is_apart = is_elsewhere || (is_baseline_ && !given_.baseline_key.empty());
         const bool has_key = is_baseline_ || !is_elsewhere || !at_.api_key_env.empty();
         const char* const usual = is_apart ? "LLMBENCH_BASELINE_API_KEY" : "LLMBENCH_API_KEY";
-        const std::string secret = has_key ? environment(key_variable(at_, usual).c_str()) : "";
+        const std::string secret = has_key ? given_.key_in(key_variable(at_, usual)) : "";
         credentials own = credentials_of(at_, *load_.api, secret, usual);
         own.keep_secrets_of(whole_environment());
         if (process_) process_->keep_secrets(own);
@@ -333,7 +332,7 @@ private:
         add_query_secrets(load_.secrets, load_.whole_url);
         take_path(load_, str(at_.path));
         find_server();
-        if (!has_key && given_.has_key)
+        if (!has_key && !given_.key.empty())
             facts_.notes.push_back("LLMBENCH_API_KEY is not sent to " + load_.url.host +
                                    ", as it belongs to another host: name the key of this one by "
                                    "endpoint.api_key_env");

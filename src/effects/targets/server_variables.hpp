@@ -10,12 +10,18 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-/// Read once, when the server is named. A key is read where it is sent.
+/// Read once, when the server is named.
 struct server_variables {
     const char *url_name = "LLMBENCH_URL", *command_name = "LLMBENCH_SERVER";
     std::string url{}, model{};
     std::string command{};  // that starts it, once in the program
-    bool has_key = false, has_baseline_key = false;  // LLMBENCH_API_KEY, and the baseline's own
+    std::string key{}, baseline_key{};  // LLMBENCH_API_KEY, and the baseline's own
+    /// Returns the key in a variable: one of these, or another that a gate names.
+    std::string key_in(const std::string& variable) const {
+        return variable == "LLMBENCH_API_KEY"            ? key
+               : variable == "LLMBENCH_BASELINE_API_KEY" ? baseline_key
+                                                         : environment(variable.c_str());
+    }
 };
 inline server_variables variables_of_server(run_variant variant) {
     server_variables v;
@@ -26,8 +32,8 @@ inline server_variables variables_of_server(run_variant variant) {
     v.url = environment(v.url_name);
     v.command = environment(v.command_name);
     v.model = environment("LLMBENCH_MODEL");
-    v.has_key = !environment("LLMBENCH_API_KEY").empty();
-    v.has_baseline_key = !environment("LLMBENCH_BASELINE_API_KEY").empty();
+    v.key = environment("LLMBENCH_API_KEY");
+    v.baseline_key = environment("LLMBENCH_BASELINE_API_KEY");
     return v;
 }
 
