@@ -114,7 +114,7 @@ inline void check_gate(const scenario& s, scenario_use use) {
     if (b.is_live() && !b.is_same_server() && !b.is_asked_otherwise())
         check_server(b.live(), run_variant::baseline);
     if (!b.is_stored() || !means_off(environment("LLMBENCH_WRITE_BASELINE"))) return;
-    if (means_off(environment("LLMBENCH_REHEARSE"))) stored_gate_of(p);  // a model has its own
+    if (rehearsal_asked(environment).empty()) stored_gate_of(p);  // a model has its own
 }
 
 /// The name and the place of a gate that begins.
@@ -159,9 +159,9 @@ protected:
         for (const slo& s : scenario_.slos)  // exceptions that ended block again
             if (std::string end = end_text(s, today); !end.empty()) ends_.push_back(end);
         scenario_.slos = on_day(scenario_.slos, today);
-        if (const std::string rehearse = environment("LLMBENCH_REHEARSE"); !means_off(rehearse)) {
+        if (const std::string by = rehearsal_asked(environment); !by.empty()) {
             the_rehearsals();  // refuses where there is none
-            check_stays(rehearse);
+            check_stays(by);
         }
         credentials told;
         told.keep_secrets_of(whole_environment());
@@ -255,8 +255,8 @@ public:
     result run() {
         if (read_) return judged_again();
         begin(files_of(scenario_));
-        if (searches() && asked_.calibrate > 0)
-            return ended_by(gate_outcome::skipped, "a calibration run searches no capacity");
+        if (const char* const why = why_left_out(); *why)
+            return ended_by(gate_outcome::skipped, why);
         sharing_.check(scenario_, asked_);
         enter_environment();
         plan p;
@@ -300,6 +300,9 @@ private:
         return verb == "run" || verb == "curve" ? scenario_use::measure
                : verb == "find_capacity"        ? scenario_use::find_capacity
                                                 : scenario_use::gate;
+    }
+    const char* why_left_out() const {
+        return searches() && asked_.calibrate > 0 ? "a calibration run searches no capacity" : "";
     }
     bool searches() const { return scenario_.arrivals.data().is_searched; }
     /// Waits for servers that are starting. That takes nothing of the time budget.
@@ -345,9 +348,7 @@ private:
     result judged_again() {
         measured_gate m;
         begin(files_, [&] { m = read_(); });
-        asked_.calibrate = 0;  // the runs are over; the load is that of the files
-        asked_.is_shard = false;
-        asked_.rehearse.clear();
+        static_cast<purpose_of_run&>(asked_) = {};  // the runs are over
         static_cast<gate_identity&>(m.what) = who_;
         for (slo& s : m.judged_by.slos) s = on_day(s, utc_day());
         m.found = analyse(m.seen, m.judged_by);

@@ -73,6 +73,13 @@ inline void calibrate(gate_report& g, const measured_gate& m) {
     }
 }
 
+/// A run that is for something else than verdicts has none.
+inline void apply_purpose(gate_report& g, const measured_gate& m, const purpose_of_run& asked) {
+    if (asked.calibrate > 0) calibrate(g, m);
+    if (asked.is_shard && !m.found.on.invalid)  // a shard alone has no verdict
+        for (slo_verdict& v : g.verdicts)
+            v = without_advice(v, verdict::skipped, shard_text(m.what.shard));
+}
 /// Returns the gate as reports show it, with all figures.
 inline gate_report report_of(const measured_gate& m, const settings& asked) {
     const plan& p = m.what;
@@ -82,10 +89,7 @@ inline gate_report report_of(const measured_gate& m, const settings& asked) {
     g.notes = notes_before(g, g.under);
     g.self_check = described(m.found.on.self_check);
     g.verdicts = described(m.found.verdicts);
-    if (asked.calibrate > 0) calibrate(g, m);
-    if (asked.is_shard && !m.found.on.invalid)  // a shard alone has no verdict
-        for (slo_verdict& v : g.verdicts)
-            v = without_advice(v, verdict::skipped, shard_text(p.shard));
+    apply_purpose(g, m, asked);
     g.figures = p.searches() ? figures_of_search(p, m.seen, m.judged_by)
                              : figures_of(p, m.seen, p.judged->slos);
     each(&extension::add_to_report, m.seen, asked.answers, g);

@@ -45,6 +45,12 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
+/// Refuses a stored baseline of another gate, also of one of this program.
+inline void check_may_write(const plan& p) {
+    check_own_baseline(p, session::of_this_program().with_reports([&](auto& reports) {
+        return reports.baseline_in(str(p.judged->stored.file));
+    }));
+}
 /// Measures a gate: brings its servers up, and repeats the load on them.
 class gate_run : not_copied {
 public:
@@ -54,10 +60,7 @@ public:
           mode_(mode),
           servers_(servers),
           meter_(work_of(p_), progress, surroundings_of_program().style()) {
-        if (mode.kind == run_kind::write_baseline)
-            check_own_baseline(p_, session::of_this_program().with_reports([&](auto& reports) {
-                return reports.baseline_in(str(judged_.stored.file));
-            }));
+        if (mode.kind == run_kind::write_baseline) check_may_write(p_);
         static_cast<load_conditions&>(all_.seen) = load_conditions_of(p_);
         all_.seen.pairs_are_fresh = servers_.pairs_are_fresh();
         all_.seen.known = new_shared<known_results>();

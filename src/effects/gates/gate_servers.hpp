@@ -168,14 +168,14 @@ private:
             take(candidate_.room_of((*p.sent->otherwise).common.model));
         return least;
     }
+    static void check_users(const plan& p) {
+        if (p.judged->is_at_once && users_of(*p.sent) > 0)
+            refuse({"pairs is at_once on one server, and arrivals is closed_loop: users of both "
+                    "fall into step there, and one of them always waits for its twin. Give it a "
+                    "rate, as poisson(8_rps)"});
+    }
     void check_two_servers(const plan& p) const {
-        const auto check_users = [&] {
-            if (p.judged->is_at_once && users_of(*p.sent) > 0)
-                refuse({"pairs is at_once on one server, and arrivals is closed_loop: users of "
-                        "both fall into step there, and one of them always waits for its twin. "
-                        "Give it a rate, as poisson(8_rps)"});
-        };
-        if (!other_ || is_same_place(candidate_.load(), other_->load())) check_users();
+        if (!other_ || is_same_place(candidate_.load(), other_->load())) check_users(p);
         if (!other_) return;
         const std::string& mine = candidate_.facts().url;
         const std::string& its = other_->facts().url;
@@ -183,7 +183,7 @@ private:
         if (why.empty() && lead_to_one_process(candidate_.load(), candidate_.pages(),
                                                other_->load(), other_->pages(), p.sent->common)) {
             // A gateway shows the page of the server behind it, and is asked what it adds.
-            if (asks_what_is_added(p.judged->slos)) return check_users();
+            if (asks_what_is_added(p.judged->slos)) return check_users(p);
             why = one_process_text("target", mine, "baseline", its) +
                   " and would be compared with itself: forward another port, or say .baseline = "
                   "otherwise{.same = true}; of a gateway before its server, limit the differences: "
@@ -209,38 +209,47 @@ private:
 
 inline const char* of_virtual_time() { return current_environment ? " of virtual time" : ""; }
 
-/// Returns the text that a gate prints before its load: plan, servers and limits.
-inline std::string announcement(const plan& p, const target_facts& target,
-                                const target_facts& baseline) {
-    const double seconds = seconds_of_one(p);
-    std::string t = "\n" + printable(p.name, 200) + "\n  " +
-                    plan_text(p) + "\n  " + target_text(target);
-    t += compared_text(baseline);
-    t += "; " + repeats_text(p);
+/// What a gate's requests and users take, after the server's name.
+inline std::string load_text(const plan& p, const target_facts& target) {
+    std::string t;
     const api_traits* api = api_named(target.api);
     if (p.sent->forces_length && api && !api->forces_lengths)
         t += printed("; %s cannot be forced to a length, so answers end where the model ends them",
                      api->name);
     const double held = static_cast<double>(p.sent->arrivals.users) * bytes_held_by_a_user(*p.sent);
     if (held > 64e6) t += printed("; its conversations hold about %.0f MB of answers", held / 1e6);
-    if (seconds > 0) {
+    if (const double seconds = seconds_of_one(p); seconds > 0) {
         const auto [least, most] = expected_span(p, seconds);
         t += ", " + span_text(least, most) + of_virtual_time();
         if (p.sent->is_open_loop())
             t += " if the server keeps up, else up to " + time_text(drain_s(*p.sent)) + " more a " +
                  counted_text(p);
     }
+    return t;
+}
+/// The tokens of a word on each server, on which prompts depend.
+inline std::string fits_text(const plan& p, const target_facts& target,
+                             const target_facts& baseline) {
+    if (!makes_up_prompts(p)) return {};
+    const bool is_one_server =
+        baseline.kind == target_kind::same || baseline.kind == target_kind::otherwise;
+    const double shortest = shortest_prompt(p);
+    std::string t = "\n  " + fit_text(target.tokens, shortest);
+    if (p.judged->has_baseline && !is_one_server)
+        t += "; baseline: " + fit_text(baseline.tokens, shortest);
+    return t;
+}
+/// Returns the text that a gate prints before its load: plan, servers and limits.
+inline std::string announcement(const plan& p, const target_facts& target,
+                                const target_facts& baseline) {
+    std::string t = "\n" + printable(p.name, 200) + "\n  " + plan_text(p) + "\n  " +
+                    target_text(target) + compared_text(baseline) + "; " + repeats_text(p) +
+                    load_text(p, target);
     for (const std::string& note : load_notes(*p.sent)) t += "\n  note: " + note;
     for (const target_facts* f : {&target, &baseline})
         for (const std::string& note : f->notes)
             if (session::of_this_program().is_news(note)) t += "\n  note: " + note;
-    const bool is_one_server =
-        baseline.kind == target_kind::same || baseline.kind == target_kind::otherwise;
-    const double shortest = shortest_prompt(p);
-    if (makes_up_prompts(p)) t += "\n  " + fit_text(target.tokens, shortest);
-    if (makes_up_prompts(p) && p.judged->has_baseline && !is_one_server)
-        t += "; baseline: " + fit_text(baseline.tokens, shortest);
-    return t + "\n";
+    return t + fits_text(p, target, baseline) + "\n";
 }
 
 }  // namespace detail

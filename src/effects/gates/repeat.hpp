@@ -146,39 +146,51 @@ inline void note_answers(const load_order& asked, const request_log& all, repeat
     if (p.stride == 1 && makes_up_prompts(p)) d.equal_openings = equal_openings_in(all);
 }
 
-/// The achieved rate is the slope of the sends over their plan, so that neither one late send nor a
-/// delay that was caught up lowers it.
-inline void note_rates(const plan& p, repeat_data& d) {
-    const planned_traffic& t = *p.sent;
-    vector<double> planned_at, sent_at, late;
+/// When the requests of a repeat were planned and sent, in seconds into its window.
+struct planned_and_sent {
+    vector<double> planned{}, sent{};
+    /// Returns the achieved rate by the slope of the sends over their plan, so that neither one
+    /// late send nor a delay that was caught up lowers it.
+    double achieved(double asked_rate) const {
+        const double planned_mean = mean_of(planned), sent_mean = mean_of(sent);
+        double both = 0, squares = 0;
+        for (std::size_t i = 0; i < sent.size(); ++i) {
+            both += (planned[i] - planned_mean) * (sent[i] - sent_mean);
+            squares += (planned[i] - planned_mean) * (planned[i] - planned_mean);
+        }
+        return both > 0 ? asked_rate * squares / both : 0;
+    }
+};
+inline planned_and_sent planned_and_sent_of(const repeat_data& d) {
+    planned_and_sent at;
+    vector<double> late;
     for (const record& r : d.records)
         if (is_measured(r) && r.dispatched_ns > 0) {
-            planned_at.push_back(static_cast<double>(r.scheduled_ns - d.window.from_ns()) * 1e-9);
-            sent_at.push_back(static_cast<double>(r.dispatched_ns - d.window.from_ns()) * 1e-9);
+            at.planned.push_back(static_cast<double>(r.scheduled_ns - d.window.from_ns()) * 1e-9);
+            at.sent.push_back(static_cast<double>(r.dispatched_ns - d.window.from_ns()) * 1e-9);
             late.push_back(static_cast<double>(r.late_ns) * 1e-9);
         }
     double behind = infinity;
     for (std::size_t i = late.size(); i-- > 0;) {
         behind = std::min(behind, late[i]);
-        sent_at[i] -= late[i] - behind;
+        at.sent[i] -= late[i] - behind;
     }
+    return at;
+}
+inline void note_rates(const plan& p, repeat_data& d) {
+    const planned_traffic& t = *p.sent;
+    const planned_and_sent at = planned_and_sent_of(d);
     if (!t.is_open_loop() || t.arrivals.kind == arrival_kind::all_at_once ||
-        t.arrivals.max_in_flight > 0 || sent_at.size() < 2)
+        t.arrivals.max_in_flight > 0 || at.sent.size() < 2)
         return;
-    const double planned_mean = mean_of(planned_at), sent_mean = mean_of(sent_at);
-    double both = 0, squares = 0;
-    for (std::size_t i = 0; i < sent_at.size(); ++i) {
-        both += (planned_at[i] - planned_mean) * (sent_at[i] - sent_mean);
-        squares += (planned_at[i] - planned_mean) * (planned_at[i] - planned_mean);
-    }
-    const auto [first, last] = std::minmax_element(planned_at.begin(), planned_at.end());
+    const auto [first, last] = std::minmax_element(at.planned.begin(), at.planned.end());
     if (t.arrivals.kind == arrival_kind::replay && *last - *first < batch_s) return;
     const bool stationary = t.arrivals.rate > 0 && t.arrivals.kind != arrival_kind::ramp &&
                             t.arrivals.kind != arrival_kind::replay && t.stride == 1;
-    const double n = static_cast<double>(sent_at.size());
+    const double n = static_cast<double>(at.sent.size());
     const double own_rate = t.arrivals.rate / static_cast<double>(p.shard.count);
     d.asked_rate = stationary ? own_rate : n / std::max(*last - *first, 1e-9);
-    d.achieved_rate = both > 0 ? d.asked_rate * squares / both : 0;
+    d.achieved_rate = at.achieved(d.asked_rate);
 }
 
 /// Notes whether the server ended. Closed connections are not an end; a shard cannot know how
@@ -188,6 +200,8 @@ inline void note_end(const plan& p, live_target& target, repeat_data& d) {
     if (d.target_gone.empty()) d.target_gone = gone_reason(d.records);
     if (p.shard.is_whole()) fail_frequent_resends(d);
     note_exempt(d);
+}
+inline void note_recovery(const plan& p, repeat_data& d) {
     if (!p.judged->recovery) return;
     for (side_task_seen& t : d.side_tasks)
         if (!t.steps.empty())
@@ -297,6 +311,13 @@ struct variant_repeat : not_copied {
     request_log log{};
     vector<std::unique_ptr<task_at_work>> tasks{};  // beside the load
 
+    void begin_beside() {
+        for (std::size_t i = 0; i < what.sent->beside.size(); ++i)
+            tasks.push_back(the_faults().begun(what, i, target, state, asked.gate));
+    }
+    void end_beside() {
+        for (const auto& t : tasks) seen.side_tasks.push_back(t->finished());
+    }
     /// `ends_ns`: the end of a load that was decided early, 0 if it was not.
     void finish(long long ends_ns) {
         if (ends_ns != 0) {
@@ -314,6 +335,7 @@ struct variant_repeat : not_copied {
         note_unknown_gaps(seen);
         note_rates(what, seen);
         note_end(what, target, seen);
+        note_recovery(what, seen);
         seen.loop_lag_p99 = seen.loop_lag.quantile(0.99);
         seen.loop_lag_max = seen.loop_lag.max();
         seen.stamp_lag_p99 = seen.stamp_lag.quantile(0.99);
@@ -333,6 +355,16 @@ inline void run_measured(variant_repeats& variants, const vector<load_of_variant
     run_load(loads);
     for (held_burst& b : bursts) b.end();
 }
+/// Sends what the plan says.
+inline void send_all(variant_repeats& variants, const vector<load_of_variant>& loads) {
+    const variant_repeat& first = variants[0];
+    const planned_traffic& sent = *first.what.sent;
+    if (sent.arrivals.kind == arrival_kind::all_at_once) order_batch(first.what, loads);
+    else if (sent.is_open_loop()) order_on_schedule(first.what, loads);
+    else order_by_users(first.what, loads);
+    if (!sent.is_open_loop() || !first.asked.send_at.empty()) run_measured(variants, loads);
+    for (const load_of_variant& l : loads) l.into->window = window_of(sent, l);
+}
 /// Runs one repeat: all variants by one schedule, each request with a twin.
 inline void run_repeat(variant_repeats& variants) {
     vector<load_of_variant> loads;
@@ -344,18 +376,9 @@ inline void run_repeat(variant_repeats& variants) {
     variant_repeat& first = variants[0];
     {
         const progress_watch watched(first.asked.meter, first.state);
-        for (variant_repeat& v : variants)
-            for (std::size_t i = 0; i < v.what.sent->beside.size(); ++i)
-                v.tasks.push_back(the_faults().begun(v.what, i, v.target, v.state, v.asked.gate));
-        const planned_traffic& sent = *first.what.sent;
-        if (sent.arrivals.kind == arrival_kind::all_at_once) order_batch(first.what, loads);
-        else if (sent.is_open_loop()) order_on_schedule(first.what, loads);
-        else order_by_users(first.what, loads);
-        if (!sent.is_open_loop() || !first.asked.send_at.empty())
-            run_measured(variants, loads);
-        for (const load_of_variant& l : loads) l.into->window = window_of(sent, l);
-        for (variant_repeat& v : variants)
-            for (const auto& t : v.tasks) v.seen.side_tasks.push_back(t->finished());
+        for (variant_repeat& v : variants) v.begin_beside();
+        send_all(variants, loads);
+        for (variant_repeat& v : variants) v.end_beside();
     }
     const long long ends_ns = first.asked.decided ? first.asked.decided->close() : 0;
     for (variant_repeat& v : variants) v.finish(ends_ns);

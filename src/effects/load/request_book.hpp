@@ -86,16 +86,11 @@ public:
 
     /// Adds the order's data of the request.
     void add(const planned_request& w, record&& r, const gap_list& gaps) {
-        const std::size_t stride = order_.what->sent->stride;
         r.id = request_id(order_.id_prefix, w.index);
         r.variant = order_.variant;
         r.repeat = order_.number;
         r.phase = phase_of(order_, shared_, w);
-        r.conversation = static_cast<long long>(w.index / stride);
-        const graph_step step = step_of(*order_.what, w.index);
-        r.turn = step.turn;
-        r.depth = step.depth;
-        r.part = step.label;
+        note_place(r, w.index);
         r.question = answer_use_at(*order_.what->sent, w.index).question;
         shared_.note(r);
         if (order_.out) {
@@ -121,6 +116,13 @@ public:
     request_log& finished() { return finished_; }
 
 private:
+    void note_place(record& r, std::size_t index) const {
+        r.conversation = static_cast<long long>(index / order_.what->sent->stride);
+        const graph_step step = step_of(*order_.what, index);
+        r.turn = step.turn;
+        r.depth = step.depth;
+        r.part = step.label;
+    }
     /// Counts twice as many old gaps as new ones came, so that the old list shrinks step by step.
     void count_gaps_of_old(std::uint64_t came_in) {
         may_count_ += 2 * came_in + 64;

@@ -326,8 +326,11 @@ private:
         else if (over_since_ns_ == 0) over_since_ns_ = now;
         else if (now - over_since_ns_ - io_.alert.lost_since(over_since_ns_) >
                  ns_of(drain_s(sent_)))
-            cut_off("cut off " + time_text(drain_s(sent_)) + " after the last " +
-                    (sent_.plays_out ? "session began" : "send") + " (limits.drain)");
+            cut_off(drained_text());
+    }
+    std::string drained_text() const {
+        return "cut off " + time_text(drain_s(sent_)) + " after the last " +
+               (sent_.plays_out ? "session began" : "send") + " (limits.drain)";
     }
     /// Tells until when all planned requests have ended, once they are handed over.
     void note_settled(long long now) {

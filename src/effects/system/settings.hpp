@@ -26,21 +26,24 @@ namespace detail {
 
 enum class progress_mode : unsigned char { automatic, off, plain, line };
 
+/// What a run is for, if not for verdicts.
+struct purpose_of_run {
+    int calibrate = 0;       // repeats, 0: judge
+    bool is_shard = false;   // of a load sent by several programs: no verdicts
+    std::string rehearse{};  // "": measure; "1", or the result.json that a model is fitted to
+};
 /// The LLMBENCH_ variables of a gate, except those of its server. Read when the gate begins.
-struct settings {
+struct settings : purpose_of_run {
     std::uint64_t seed = 1;
     inconclusive_means inconclusive = inconclusive_means::warn;
     bool skip_without_server = false;
     double time_budget_s = 0;  // of the whole program, 0: none
     double ready_within_s = 0;  // how long servers at the variables' URLs may take to start
     std::string ready_path{};   // what answers 200 then, "": the API's
-    int calibrate = 0;         // repeats, 0: judge
     bool ends_at_first_miss = false;
     std::string calibration{};
     bool write_baseline = false;
-    std::string rehearse{};  // "": measure; "1", or the result.json that a model is fitted to
     progress_mode progress = progress_mode::automatic;
-    bool is_shard = false;  // of a load sent by several programs: no verdicts
     answers_shown answers = answers_shown::open;
     bool keeps = false;  // gates are added to a history
 };
