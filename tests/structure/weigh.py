@@ -18,9 +18,9 @@ from pathlib import Path
 # A row that fell is written down at once, so that nothing takes its place. One that has to grow says why in its commit.
 WEIGHTS = {
     "reach of effects/load/connection.hpp": 9687,
-    "reach of effects/targets/live_target.hpp": 14458,
-    "lines in functions of two modes or more": 4520,
-    "lines in functions of four modes or more": 134,
+    "reach of effects/targets/live_target.hpp": 14607,
+    "lines in functions of two modes or more": 2987,
+    "lines in functions of four modes or more": 65,
     "lines that name a hook": 120,
     "parts that name a hook": 34,
 }
