@@ -33,91 +33,73 @@ std::string program(const predicate& p) {
 
 // ---- the text -----------------------------------------------------------------------------------
 
-TEST_CASE("an SLO on a percentile of times reads as it was written") {
-    CHECK(text_of(p50(ttft) <= 300_ms) == "p50(ttft) <= 300 ms");
-    CHECK(text_of(p75(tpot) <= 25.5_ms) == "p75(tpot) <= 25.5 ms");
-    CHECK(text_of(p90(itl) <= 40_ms) == "p90(itl) <= 40 ms");
-    CHECK(text_of(p95(e2e) <= 2.5_s) == "p95(e2e) <= 2.5 s");
-    CHECK(text_of(p99(ttft_from_send) <= 300_ms) == "p99(ttft_from_send) <= 300 ms");
-    CHECK(text_of(p999(normalized_latency) <= 30_ms) == "p999(normalized_latency) <= 30 ms");
-    CHECK(text_of(p50(ttft_per_prompt_token) <= 0.05_ms) ==
-          "p50(ttft_per_prompt_token) <= 0.05 ms");
-    CHECK(text_of(mean(queue_time) <= 50_ms) == "mean(queue_time) <= 50 ms");
-    CHECK(text_of(max(queued_requests) <= 8) == "max(queued_requests) <= 8");
-    CHECK(text_of(mean(running_requests) >= 2.5) == "mean(running_requests) >= 2.5");
-    CHECK(text_of(max(kv_cache_usage) <= 95_pct) == "max(kv_cache_usage) <= 95 %");
-    CHECK(text_of(preemptions <= 0) == "preemptions <= 0");
-    CHECK(text_of(prefix_cache_hits >= 60_pct) == "prefix_cache_hits >= 60 %");
-    CHECK(text_of(mean(tokens_per_event) >= 1.8) == "mean(tokens_per_event) >= 1.8");
-    CHECK(text_of(p90(time_to_first_answer) <= 5_s) == "p90(time_to_first_answer) <= 5 s");
-    CHECK(text_of(p95(second_token_gap) <= 80_ms) == "p95(second_token_gap) <= 80 ms");
-    CHECK(text_of(goodput(tokens_per_event >= 1.5) >= 90_pct) ==
-          "goodput(tokens_per_event >= 1.5) >= 90 %");
-    CHECK(text_of(acceptance_length >= 2.2) == "acceptance_length >= 2.2");
-    CHECK(text_of(energy_per_token <= 0.6_J) == "energy_per_token <= 0.6 J");
-    CHECK(text_of(cost_per_million_tokens <= 0.4_usd) == "cost_per_million_tokens <= 0.4 USD");
-}
-
-TEST_CASE("an SLO on a percentile of speeds reads as it was written") {
-    CHECK(text_of(p1(decode_speed) >= 12_tps) == "p1(decode_speed) >= 12 tok/s");
-    CHECK(text_of(p5(decode_speed) >= 15.5_tps) == "p5(decode_speed) >= 15.5 tok/s");
-    CHECK(text_of(p10(prefill_speed) >= 900_tps) == "p10(prefill_speed) >= 900 tok/s");
-    CHECK(text_of(p50(prefill_speed) >= 1000_tps) == "p50(prefill_speed) >= 1000 tok/s");
-}
-
-TEST_CASE("means and extremes read as they were written") {
-    CHECK(text_of(mean(tpot) <= 25_ms) == "mean(tpot) <= 25 ms");
-    CHECK(text_of(mean(decode_speed) >= 40_tps) == "mean(decode_speed) >= 40 tok/s");
-    CHECK(text_of(max(e2e) <= 30_s) == "max(e2e) <= 30 s");
-    CHECK(text_of(min(decode_speed) >= 10_tps) == "min(decode_speed) >= 10 tok/s");
-}
-
-TEST_CASE("SLOs on a whole run read as they were written") {
-    CHECK(text_of(output_throughput >= 400_tps) == "output_throughput >= 400 tok/s");
-    CHECK(text_of(total_throughput >= 4000_tps) == "total_throughput >= 4000 tok/s");
-    CHECK(text_of(prefill_throughput >= 9000_tps) == "prefill_throughput >= 9000 tok/s");
-    CHECK(text_of(decode_throughput >= 300_tps) == "decode_throughput >= 300 tok/s");
-    CHECK(text_of(request_throughput >= 7.5_rps) == "request_throughput >= 7.5 req/s");
-    CHECK(text_of(error_rate <= 0.5_pct) == "error_rate <= 0.5 %");
-    CHECK(text_of(startup_time <= 2_min) == "startup_time <= 120 s");
-}
-
-TEST_CASE("goodput shows its predicate") {
-    CHECK(text_of(goodput(ttft <= 300_ms) >= 90_pct) == "goodput(ttft <= 300 ms) >= 90 %");
-    CHECK(text_of(goodput(ttft <= 300_ms && tpot <= 30_ms) >= 99.5_pct) ==
-          "goodput(ttft <= 300 ms && tpot <= 30 ms) >= 99.5 %");
-}
-
-TEST_CASE("a percentile of one's own choice has the name of the ready-made one") {
-    CHECK(text_of(percentile(ttft, 0.99) <= 300_ms) == "p99(ttft) <= 300 ms");
-    CHECK(text_of(percentile(decode_speed, 0.05) >= 15_tps) == "p5(decode_speed) >= 15 tok/s");
-    CHECK(text_of(percentile(ttft, 0.999) <= 300_ms) == "p999(ttft) <= 300 ms");
-    CHECK(text_of(percentile(ttft, 0.42) <= 300_ms) == "p42(ttft) <= 300 ms");
-    CHECK(text_of(percentile(ttft, 0.58) <= 300_ms) == "p58(ttft) <= 300 ms");  // 0.58 * 100 < 58
-    CHECK(text_of(percentile(ttft, 0.995) <= 1_s) == "percentile(ttft, 0.995) <= 1 s");
-    CHECK(text_of(percentile(ttft, 0.001) <= 1_s) == "percentile(ttft, 0.001) <= 1 s");
-}
-
-TEST_CASE("gauges of the server are named in quotes") {
-    CHECK(text_of(max(server_metric("vllm:num_requests_waiting")) <= plain_number(10)) ==
-          "max(server_metric(\"vllm:num_requests_waiting\")) <= 10");
-    CHECK(text_of(mean(server_metric("queue")) >= plain_number(2.5)) ==
-          "mean(server_metric(\"queue\")) >= 2.5");
-}
-
-TEST_CASE("a limit relative to the baseline reads as it was written") {
-    CHECK(text_of(mean(tpot) <= 1.10 * baseline) == "mean(tpot) <= 1.1 * baseline");
-    CHECK(text_of(mean(tpot) <= 110_pct * baseline) == "mean(tpot) <= 1.1 * baseline");
-    CHECK(text_of(p5(decode_speed) >= 0.95 * baseline) == "p5(decode_speed) >= 0.95 * baseline");
-    CHECK(text_of(p50(ttft) <= baseline) == "p50(ttft) <= 1 * baseline");
-}
-
-TEST_CASE("limits may be std::chrono durations") {
+TEST_CASE("an SLO reads as it was written") {
     using namespace std::chrono;
-    CHECK(text_of(p99(ttft) <= 300ms) == "p99(ttft) <= 300 ms");
-    CHECK(text_of(startup_time <= 2min) == "startup_time <= 120 s");
-    CHECK(text_of(goodput(ttft <= 300ms && e2e <= 10s) >= 90_pct) ==
-          "goodput(ttft <= 300 ms && e2e <= 10 s) >= 90 %");
+    const struct { slo s; const char* text; } table[] = {
+        {p50(ttft) <= 300_ms, "p50(ttft) <= 300 ms"},
+        {p75(tpot) <= 25.5_ms, "p75(tpot) <= 25.5 ms"},
+        {p90(itl) <= 40_ms, "p90(itl) <= 40 ms"},
+        {p95(e2e) <= 2.5_s, "p95(e2e) <= 2.5 s"},
+        {p99(ttft_from_send) <= 300_ms, "p99(ttft_from_send) <= 300 ms"},
+        {p999(normalized_latency) <= 30_ms, "p999(normalized_latency) <= 30 ms"},
+        {p50(ttft_per_prompt_token) <= 0.05_ms, "p50(ttft_per_prompt_token) <= 0.05 ms"},
+        {mean(queue_time) <= 50_ms, "mean(queue_time) <= 50 ms"},
+        {max(queued_requests) <= 8, "max(queued_requests) <= 8"},
+        {mean(running_requests) >= 2.5, "mean(running_requests) >= 2.5"},
+        {max(kv_cache_usage) <= 95_pct, "max(kv_cache_usage) <= 95 %"},
+        {preemptions <= 0, "preemptions <= 0"},
+        {prefix_cache_hits >= 60_pct, "prefix_cache_hits >= 60 %"},
+        {mean(tokens_per_event) >= 1.8, "mean(tokens_per_event) >= 1.8"},
+        {p90(time_to_first_answer) <= 5_s, "p90(time_to_first_answer) <= 5 s"},
+        {p95(second_token_gap) <= 80_ms, "p95(second_token_gap) <= 80 ms"},
+        {goodput(tokens_per_event >= 1.5) >= 90_pct, "goodput(tokens_per_event >= 1.5) >= 90 %"},
+        {acceptance_length >= 2.2, "acceptance_length >= 2.2"},
+        {energy_per_token <= 0.6_J, "energy_per_token <= 0.6 J"},
+        {cost_per_million_tokens <= 0.4_usd, "cost_per_million_tokens <= 0.4 USD"},
+        {p1(decode_speed) >= 12_tps, "p1(decode_speed) >= 12 tok/s"},
+        {p5(decode_speed) >= 15.5_tps, "p5(decode_speed) >= 15.5 tok/s"},
+        {p10(prefill_speed) >= 900_tps, "p10(prefill_speed) >= 900 tok/s"},
+        {p50(prefill_speed) >= 1000_tps, "p50(prefill_speed) >= 1000 tok/s"},
+        {mean(tpot) <= 25_ms, "mean(tpot) <= 25 ms"},
+        {mean(decode_speed) >= 40_tps, "mean(decode_speed) >= 40 tok/s"},
+        {max(e2e) <= 30_s, "max(e2e) <= 30 s"},
+        {min(decode_speed) >= 10_tps, "min(decode_speed) >= 10 tok/s"},
+        {output_throughput >= 400_tps, "output_throughput >= 400 tok/s"},
+        {total_throughput >= 4000_tps, "total_throughput >= 4000 tok/s"},
+        {prefill_throughput >= 9000_tps, "prefill_throughput >= 9000 tok/s"},
+        {decode_throughput >= 300_tps, "decode_throughput >= 300 tok/s"},
+        {request_throughput >= 7.5_rps, "request_throughput >= 7.5 req/s"},
+        {error_rate <= 0.5_pct, "error_rate <= 0.5 %"},
+        {startup_time <= 2_min, "startup_time <= 120 s"},
+        {goodput(ttft <= 300_ms) >= 90_pct, "goodput(ttft <= 300 ms) >= 90 %"},
+        {goodput(ttft <= 300_ms && tpot <= 30_ms) >= 99.5_pct,
+         "goodput(ttft <= 300 ms && tpot <= 30 ms) >= 99.5 %"},
+        {percentile(ttft, 0.99) <= 300_ms, "p99(ttft) <= 300 ms"},
+        {percentile(decode_speed, 0.05) >= 15_tps, "p5(decode_speed) >= 15 tok/s"},
+        {percentile(ttft, 0.999) <= 300_ms, "p999(ttft) <= 300 ms"},
+        {percentile(ttft, 0.42) <= 300_ms, "p42(ttft) <= 300 ms"},
+        {percentile(ttft, 0.58) <= 300_ms, "p58(ttft) <= 300 ms"},  // 0.58 * 100 < 58
+        {percentile(ttft, 0.995) <= 1_s, "percentile(ttft, 0.995) <= 1 s"},
+        {percentile(ttft, 0.001) <= 1_s, "percentile(ttft, 0.001) <= 1 s"},
+        {max(server_metric("vllm:num_requests_waiting")) <= plain_number(10),
+         "max(server_metric(\"vllm:num_requests_waiting\")) <= 10"},
+        {mean(server_metric("queue")) >= plain_number(2.5), "mean(server_metric(\"queue\")) >= 2.5"},
+        {mean(tpot) <= 1.10 * baseline, "mean(tpot) <= 1.1 * baseline"},
+        {mean(tpot) <= 110_pct * baseline, "mean(tpot) <= 1.1 * baseline"},
+        {p5(decode_speed) >= 0.95 * baseline, "p5(decode_speed) >= 0.95 * baseline"},
+        {p50(ttft) <= baseline, "p50(ttft) <= 1 * baseline"},
+        {p99(ttft) <= 300ms, "p99(ttft) <= 300 ms"},
+        {startup_time <= 2min, "startup_time <= 120 s"},
+        {goodput(ttft <= 300ms && e2e <= 10s) >= 90_pct, "goodput(ttft <= 300 ms && e2e <= 10 s) >= 90 %"},
+        {mean(ttft) <= baseline + 1_ms, "mean(ttft) <= baseline + 1 ms"},
+        {p99(itl) <= baseline + 200_us, "p99(itl) <= baseline + 0.2 ms"},
+        {mean(ttft) <= 1.05 * baseline + 1_ms, "mean(ttft) <= 1.05 * baseline + 1 ms"},
+        {mean(e2e) <= 110_pct * baseline - 1_s, "mean(e2e) <= 1.1 * baseline - 1 s"},
+        {output_throughput >= baseline - 10_tps, "output_throughput >= baseline - 10 tok/s"},
+        {accuracy >= baseline - 1_pct, "accuracy >= baseline - 1 %"},
+        {mean(running_requests) <= baseline + 2, "mean(running_requests) <= baseline + 2"},
+        {p90(ttft) <= baseline + 5ms, "p90(ttft) <= baseline + 5 ms"}};
+    for (const auto& [s, text] : table) CHECK(text_of(s) == text);
 }
 
 TEST_CASE("an SLO prints itself to streams and to doctest") {
@@ -129,54 +111,6 @@ TEST_CASE("an SLO prints itself to streams and to doctest") {
 }
 
 // ---- the data -----------------------------------------------------------------------------------
-
-TEST_CASE("a percentile holds its metric and its quantile") {
-    const struct { slo s; metric_id metric; double q; } table[] = {
-        {p50(ttft) <= 1_s, metric_id::ttft, 0.5},
-        {p75(tpot) <= 1_s, metric_id::tpot, 0.75},
-        {p90(itl) <= 1_s, metric_id::itl, 0.9},
-        {p95(e2e) <= 1_s, metric_id::e2e, 0.95},
-        {p99(normalized_latency) <= 1_s, metric_id::normalized_latency, 0.99},
-        {p999(ttft_per_prompt_token) <= 1_s, metric_id::ttft_per_prompt_token, 0.999},
-        {p99(ttft_from_send) <= 1_s, metric_id::ttft_from_send, 0.99},
-        {p1(prefill_speed) >= 1_tps, metric_id::prefill_speed, 0.01},
-        {p5(decode_speed) >= 1_tps, metric_id::decode_speed, 0.05},
-        {p10(decode_speed) >= 1_tps, metric_id::decode_speed, 0.1},
-        {percentile(ttft, 0.123) <= 1_s, metric_id::ttft, 0.123}};
-    for (const auto& [s, metric, q] : table) {
-        CAPTURE(s);
-        CHECK(s.statistic.kind == statistic_kind::percentile);
-        CHECK(s.statistic.metric == metric);
-        CHECK(s.statistic.q == q);
-        CHECK(s.bound == 1);
-    }
-}
-
-TEST_CASE("other statistics hold their kind and metric") {
-    const struct { slo s; statistic_kind kind; metric_id metric; } table[] = {
-        {mean(tpot) <= 1_s, statistic_kind::mean, metric_id::tpot},
-        {max(e2e) <= 1_s, statistic_kind::max, metric_id::e2e},
-        {min(decode_speed) >= 1_tps, statistic_kind::min, metric_id::decode_speed},
-        {output_throughput >= 1_tps, statistic_kind::value, metric_id::output_throughput},
-        {total_throughput >= 1_tps, statistic_kind::value, metric_id::total_throughput},
-        {prefill_throughput >= 1_tps, statistic_kind::value, metric_id::prefill_throughput},
-        {decode_throughput >= 1_tps, statistic_kind::value, metric_id::decode_throughput},
-        {request_throughput >= 1_rps, statistic_kind::value, metric_id::request_throughput},
-        {error_rate <= 100_pct, statistic_kind::value, metric_id::error_rate},
-        {startup_time <= 1_s, statistic_kind::value, metric_id::startup_time},
-        {goodput(ttft <= 1_s) >= 100_pct, statistic_kind::value, metric_id::goodput},
-        {mean(server_metric("g")) <= plain_number(1), statistic_kind::mean,
-         metric_id::server_metric},
-        {max(server_metric("g")) <= plain_number(1), statistic_kind::max,
-         metric_id::server_metric}};
-    for (const auto& [s, kind, metric] : table) {
-        CAPTURE(s);
-        CHECK(s.statistic.kind == kind);
-        CHECK(s.statistic.metric == metric);
-        CHECK(s.bound == 1);
-        CHECK(s.factor == 0);
-    }
-}
 
 TEST_CASE("the name of a statistic is its text without the limit") {
     CHECK(str((p99(ttft) <= 300_ms).statistic.name) == "p99(ttft)");
@@ -222,15 +156,6 @@ TEST_CASE("the advisory twin of an SLO differs in nothing else") {
     CHECK(noted.at.line == blocking.at.line);
 }
 
-TEST_CASE("an SLO is a value that can be shared and kept") {
-    slo_list shared = {p99(ttft) <= 300_ms, mean(tpot) <= 25_ms};
-    const slo_list kept = shared;
-    shared.push_back(error_rate <= 1_pct);
-    REQUIRE(kept.size() == 2);
-    CHECK(text_of(kept[1]) == "mean(tpot) <= 25 ms");
-    CHECK(text_of(shared.back()) == "error_rate <= 1 %");
-}
-
 // ---- the line -----------------------------------------------------------------------------------
 
 TEST_CASE("every SLO of a list knows its own line") {
@@ -252,15 +177,6 @@ TEST_CASE("every SLO of a list knows its own line") {
         CHECK(s.at.line == line++);
         CHECK(std::string_view(s.at.file) == __FILE__);
     }
-}
-
-TEST_CASE("an SLO made elsewhere keeps the line it was made on") {
-    const int line = __LINE__ + 1;
-    const auto make_it = [] { return p50(ttft) <= 300_ms; };
-    const slo a = make_it();
-    const slo b = make_it();
-    CHECK(a.at.line == line);
-    CHECK(b.at.line == line);
 }
 
 // ---- predicates ---------------------------------------------------------------------------------
@@ -322,12 +238,6 @@ TEST_CASE("goodput takes over the program of its predicate") {
     CHECK((p99(ttft) <= 1_s).statistic.where.empty());
 }
 
-TEST_CASE("a gauge keeps the name of the server's metric") {
-    const slo s = max(server_metric("vllm:num_requests_waiting")) <= plain_number(10);
-    CHECK(str(s.statistic.gauge) == "vllm:num_requests_waiting");
-    CHECK(s.bound == 10);
-}
-
 TEST_CASE("a name of one's own may be a metric's") {
     const int ttft = 3;  // metrics are enumerators, so this neither warns nor clashes
     CHECK(text_of(p50(latency_metric::ttft) <= 1_s) == "p50(ttft) <= 1 s");
@@ -362,20 +272,6 @@ TEST_CASE("reading speeds are times of a token, by words a minute and tokens a w
     CHECK(presets::visual_reading.tpot.seconds() == doctest::Approx(0.0571).epsilon(0.001));
     CHECK(presets::reading(250, 1.0).tpot.seconds() == doctest::Approx(0.240));
     CHECK(presets::silent_reading.slos().size() == 1);
-}
-
-TEST_CASE("a difference to the baseline reads as it was written") {
-    CHECK(text_of(mean(ttft) <= baseline + 1_ms) == "mean(ttft) <= baseline + 1 ms");
-    CHECK(text_of(p99(itl) <= baseline + 200_us) == "p99(itl) <= baseline + 0.2 ms");
-    CHECK(text_of(mean(ttft) <= 1.05 * baseline + 1_ms) == "mean(ttft) <= 1.05 * baseline + 1 ms");
-    CHECK(text_of(mean(e2e) <= 110_pct * baseline - 1_s) == "mean(e2e) <= 1.1 * baseline - 1 s");
-    CHECK(text_of(output_throughput >= baseline - 10_tps) ==
-          "output_throughput >= baseline - 10 tok/s");
-    CHECK(text_of(accuracy >= baseline - 1_pct) == "accuracy >= baseline - 1 %");
-    CHECK(text_of(mean(running_requests) <= baseline + 2) ==
-          "mean(running_requests) <= baseline + 2");
-    CHECK(text_of(p90(ttft) <= baseline + std::chrono::milliseconds(5)) ==
-          "p90(ttft) <= baseline + 5 ms");
 }
 
 TEST_CASE("a difference keeps its factor, its SI value and its line") {
