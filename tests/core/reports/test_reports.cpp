@@ -6,6 +6,8 @@
 #include "core/reports/page/page.hpp"
 #include "core/reports/page/verdicts.hpp"
 #include "core/reports/result_json.hpp"
+#include "support/full_record.hpp"
+#include "support/markup.hpp"
 #include "support/sample_gates.hpp"
 #include "support/texts.hpp"
 #include "support/timelines.hpp"
@@ -41,70 +43,8 @@ std::string words(const picojson::value& v, const char* field) {
     return v.get(field).get<std::string>();
 }
 
-/// Why this is not a well-formed XML document, "" where it is. Knows the XML that we write:
-/// elements, double-quoted attributes and the five entities; no comments, no CDATA.
-std::string xml_flaw(std::string_view s) {
-    const std::string_view declaration = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
-    if (s.substr(0, declaration.size()) != declaration) return "no XML declaration";
-    s.remove_prefix(declaration.size());
-    vector<std::string> open;
-    int roots = 0;
-    const auto text_flaw = [](std::string_view t) -> std::string {
-        for (std::size_t i = 0; i < t.size(); ++i) {
-            if (t[i] == '<' || (static_cast<unsigned char>(t[i]) < 0x20 && t[i] != '\n'))
-                return "a raw character";
-            if (t[i] != '&') continue;
-            bool known = false;
-            for (const std::string_view e : {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"})
-                known |= t.substr(i, e.size()) == e;
-            if (!known) return "a bare ampersand";
-        }
-        return "";
-    };
-    while (!s.empty()) {
-        const std::size_t less = std::min(s.find('<'), s.size());
-        if (const std::string flaw = text_flaw(s.substr(0, less)); !flaw.empty()) return flaw;
-        if (open.empty() && s.substr(0, less).find_first_not_of(" \n") != std::string_view::npos)
-            return "text outside the root";
-        s.remove_prefix(less);
-        if (s.empty()) break;
-        bool quoted = false;
-        std::size_t end = 0;
-        while (end < s.size() && (quoted || s[end] != '>')) quoted ^= s[end++] == '"';
-        if (end == s.size()) return "a tag without an end";
-        std::string_view tag = s.substr(1, end - 1);
-        s.remove_prefix(end + 1);
-        if (!tag.empty() && tag.front() == '/') {
-            if (open.empty() || open.back() != tag.substr(1))
-                return "an end tag that matches no start: " + std::string(tag);
-            open.pop_back();
-            continue;
-        }
-        const bool empty = !tag.empty() && tag.back() == '/';
-        if (empty) tag.remove_suffix(1);
-        const std::size_t name_end = std::min(tag.find(' '), tag.size());
-        const std::string name(tag.substr(0, name_end));
-        if (name.empty() ||
-            name.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") != std::string::npos)
-            return "an odd name: " + name;
-        for (tag.remove_prefix(name_end); !tag.empty();) {
-            const std::size_t equals = tag.find("=\"");
-            if (tag.front() != ' ' || equals == std::string_view::npos)
-                return "an odd attribute in " + name;
-            const std::size_t close = tag.find('"', equals + 2);
-            if (close == std::string_view::npos) return "an attribute without an end";
-            if (const std::string flaw = text_flaw(tag.substr(equals + 2, close - equals - 2));
-                !flaw.empty())
-                return flaw;
-            tag.remove_prefix(close + 1);
-        }
-        if (open.empty() && ++roots > 1) return "two roots";
-        if (!empty) open.push_back(name);
-    }
-    if (!open.empty()) return "not closed: " + open.back();
-    return roots == 1 ? "" : "no root";
-}
-const std::string xml_start = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+std::string xml_flaw(std::string_view s) { return markup::flaw_of(s, markup::xml); }
+const std::string xml_start(markup::xml);
 
 }  // namespace
 
@@ -127,47 +67,6 @@ TEST_CASE("no line end, escape or command in a name reaches the console") {
 }
 
 // ---- JSON --------------------------------------------------------------------------------------
-
-TEST_CASE("the JSON writer indents, keeps the order of keys and leaves empty things short") {
-    json_writer j;
-    j.open('{').field("text", "a\"b\n").field("whole", 7).field("real", 0.1).field("yes", true);
-    j.key("list")
-        .open('[')
-        .value(1.5)
-        .value(2ll)
-        .value("x")
-        .open('{')
-        .field("deep", false)
-        .close()
-        .close();
-    j.key("empty")
-        .open('[')
-        .close()
-        .key("none")
-        .open('{')
-        .close()
-        .field("nan", not_a_number)
-        .field("inf", infinity)
-        .close();
-    CHECK(j.text() == R"({
-  "text": "a\"b\n",
-  "whole": 7,
-  "real": 0.1,
-  "yes": true,
-  "list": [
-    1.5,
-    2,
-    "x",
-    {
-      "deep": false
-    }
-  ],
-  "empty": [],
-  "none": {},
-  "nan": null,
-  "inf": null
-})");
-}
 
 TEST_CASE("result.json of a gate with a baseline holds both arms") {
     test_gate g = sample_gate();
@@ -207,50 +106,17 @@ TEST_CASE("a file that programs read is UTF-8 whatever the gate is called") {
 }
 
 TEST_CASE("a record is one line with its fields in order") {
-    record r;
-    r.id = "g1-r0-5";
-    r.variant = run_variant::baseline;
-    r.phase = run_phase::warmup;
-    r.repeat = 3;
-    r.scheduled_ns = 1000;
-    r.dispatched_ns = 1001;
-    r.connected_ns = 1002;
-    r.sent_ns = 1003;
-    r.first_token_ns = 2000;
-    r.last_token_ns = 3000;
-    r.end_ns = 9007199254740993;  // one more than a double can count to
-    r.prompt_tokens = 17;
-    r.output_tokens = 9;
-    r.token_source = token_origin::usage;
-    r.events = 4;
-    r.first_event_tokens = 2;
-    r.status = request_status::server;
-    r.http_status = 200;
-    r.finish_reason = "abort";
-    r.error = "out of \"memory\"";
-    r.cached_tokens = 16;
-    r.second_token_ns = 2500;
-    r.first_answer_ns = 2600;
-    r.reasoning_tokens = 7;
-    r.hidden_tokens = 5;
-    r.conversation = 4294967296;
-    r.turn = 2;
-    r.reads = 3;
-    r.first_read_events = 2;
-    r.text_bytes = 40;
-    r.most_prompt_tokens = 90;
-    r.most_output_tokens = 64;
-    r.choices = 5;
-    r.resends = 1;
     CHECK(
-        record_json(r, "chat") ==
-        R"({"id":"g1-r0-5","gate":"chat","arm":"baseline","repeat":3,"phase":"warmup",)"
-        R"("scheduled_ns":1000,"dispatched_ns":1001,"connected_ns":1002,"sent_ns":1003,)"
-        R"("first_token_ns":2000,"second_token_ns":2500,"first_answer_ns":2600,"last_token_ns":3000,"end_ns":9007199254740993,)"
-        R"("prompt_tokens":17,"output_tokens":9,"token_source":"usage","events":4,"first_event_tokens":2,)"
-        R"("status":"server","http_status":200,"finish_reason":"abort","error":"out of \"memory\"","late_ns":0,)"
-        R"("cached_tokens":16,"reasoning_tokens":7,"hidden_tokens":5,"conversation":4294967296,"turn":2,"reads":3,"first_read_events":2,)"
-        R"("text_bytes":40,"most_prompt_tokens":90,"most_output_tokens":64,"choices":5,"resends":1})"
+        record_json(full_records::full_record(), "chat") ==
+        R"({"id":"llmbench-1c-0-17","gate":"chat","arm":"candidate","repeat":3,"phase":"measure",)"
+        R"("scheduled_ns":9007199254740993,"dispatched_ns":9007199254740995,"connected_ns":9007199254740997,)"
+        R"("sent_ns":9007199254740999,"first_token_ns":9007199254741001,"second_token_ns":9007199254741002,)"
+        R"("first_answer_ns":9007199254741004,"last_token_ns":9007199254741003,"end_ns":9007199254741005,)"
+        R"("prompt_tokens":17,"output_tokens":9,"token_source":"events","events":4,"first_event_tokens":2,)"
+        R"("status":"ok","http_status":200,"finish_reason":"stop","error":null,"late_ns":1000003,)"
+        R"("cached_tokens":16,"reasoning_tokens":6,"hidden_tokens":4,"conversation":9007199254740993,"turn":2,)"
+        R"("reads":3,"first_read_events":2,"text_bytes":40,"most_prompt_tokens":90,"most_output_tokens":64,)"
+        R"("choices":5,"resends":1})"
         "\n");
 }
 

@@ -5,6 +5,7 @@
 #include "extensions/compare/core/reports.hpp"
 #include "extensions/faults/core/reports.hpp"
 #include "core/reports/page/page.hpp"
+#include "support/markup.hpp"
 #include "support/sample_comparison.hpp"
 #include "support/sample_gates.hpp"
 #include "support/synthetic_gates.hpp"
@@ -166,52 +167,7 @@ struct all_beside : comparisons_and_curves {
     }
 };
 
-/// Why the page is not well-formed, "" where it is: every element is closed by its own end tag,
-/// attributes are quoted, no text holds a raw "<", and data of drawings is JSON.
-std::string page_flaw(std::string_view s) {
-    const std::string_view doctype = "<!doctype html>\n";
-    if (s.substr(0, doctype.size()) != doctype) return "no doctype";
-    s.remove_prefix(doctype.size());
-    vector<std::string> open;
-    while (!s.empty()) {
-        const std::size_t less = s.find('<');
-        if (less == std::string_view::npos) break;
-        s.remove_prefix(less);
-        bool quoted = false;
-        std::size_t end = 0;
-        while (end < s.size() && (quoted || s[end] != '>')) quoted ^= s[end++] == '"';
-        if (end == s.size()) return "a tag without an end";
-        std::string tag(s.substr(1, end - 1));
-        s.remove_prefix(end + 1);
-        if (tag[0] == '/') {
-            if (open.empty() || open.back() != tag.substr(1))
-                return "unexpected </" + tag.substr(1);
-            open.pop_back();
-            continue;
-        }
-        const bool empty = tag.back() == '/';
-        const std::string name = tag.substr(0, tag.find_first_of(" />"));
-        if (name.find_first_not_of("abcdefghijklmnopqrstuvwxyz123") != std::string::npos)
-            return "an odd name: " + name;
-        for (std::size_t at = tag.find("=\""); at != std::string::npos;) {
-            const std::size_t close = tag.find('"', at + 2);
-            const std::string value = tag.substr(at + 2, close - at - 2);
-            if (holds(value, "<")) return "a raw < in " + tag;
-            at = tag.find("=\"", close);
-        }
-        if (name == "script" || name == "style") {
-            const std::size_t length = std::min(s.find("</" + name + ">"), s.size());
-            picojson::value data;
-            if (holds(tag, "json") && !parse_json(std::string(s.substr(0, length)), data))
-                return "data that is no JSON";
-            s.remove_prefix(length);
-            open.push_back(name);
-        } else if (!empty && name != "meta" && name != "wbr") {
-            open.push_back(name);
-        }
-    }
-    return open.empty() ? "" : "not closed: " + open.back();
-}
+std::string page_flaw(std::string_view s) { return markup::flaw_of(s, markup::html); }
 
 }  // namespace
 
