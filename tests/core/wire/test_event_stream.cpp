@@ -148,13 +148,6 @@ TEST_CASE("an event that is whole in one read is handed out uncopied") {
     }
 }
 
-TEST_CASE("line ends may be mixed") {
-    CHECK(events_of("data: one\n\r\ndata: two\r\n\ndata: three\r\rdata: four\n\rdata: five\r\n\r") ==
-          events{"|one", "|two", "|three", "|four", "|five"});
-    CHECK(events_of("event: x\rdata: one\n\ndata: two\r\n\r\n\ndata: three\n\n") ==
-          events{"x|one", "|two", "|three"});
-}
-
 TEST_CASE("an event that never ends breaks the stream") {
     const std::string piece(1024 * 1024, 'x');
     const auto feeds_until_broken = [&](const std::string& before, const std::string& each) {

@@ -181,29 +181,6 @@ TEST_CASE("a header is safe without line ends and zero bytes") {
 
 // ---- answers: what test_wire_cases has is not here ------------------------------------------------
 
-TEST_CASE("a body of known length") {
-    const outcome o =
-        parsed_every_way(ok + "Content-Length: 5\r\nContent-Type:  text/plain \r\n\r\nhello");
-    CHECK(o.complete);
-    CHECK(o.status == 200);
-    CHECK(o.body == "hello");
-    CHECK(o.type == "text/plain");
-    CHECK(o.keep_alive);
-    CHECK(o.error.empty());
-}
-
-TEST_CASE("a chunked body with extensions and trailers") {
-    const outcome o = parsed_every_way(ok +
-                                       "Transfer-Encoding: chunked\r\n\r\n"
-                                       "5;name=value\r\nhello\r\n"
-                                       "A ; x=\"y\"\r\n0123456789\r\n"
-                                       "00001\r\n!\r\n"
-                                       "0\r\nX-Trailer: 1\r\nX-Other: 2\r\n\r\n");
-    CHECK(o.complete);
-    CHECK(o.body == "hello0123456789!");
-    CHECK(o.keep_alive);
-}
-
 TEST_CASE("chunks may hold line ends and things that look like chunks") {
     const outcome o = parsed_every_way(
         ok + "Transfer-Encoding: chunked\r\n\r\n9\r\n\r\n0\r\n\r\n\r\n\r\n0\r\n\r\n");
