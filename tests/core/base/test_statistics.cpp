@@ -85,18 +85,6 @@ TEST_CASE("the incomplete beta function agrees with its closed forms") {
     }
 }
 
-TEST_CASE("the incomplete beta function is a tail of the binomial distribution") {
-    for (const int n : {5, 40, 300})
-        for (const int k : {1, n / 3, n - 1})
-            for (const double p : {0.01, 0.3, 0.9}) {
-                CAPTURE(n);
-                CAPTURE(k);
-                CAPTURE(p);
-                const double at_least_k = 1 - binomial_cdf(k - 1, n, p);
-                CHECK(std::fabs(incomplete_beta(k, n - k + 1, p) - at_least_k) < 1e-11);
-            }
-}
-
 TEST_CASE("the incomplete beta function runs from 0 to 1, mirrored, without a step") {
     CHECK(incomplete_beta(3, 4, 0) == 0);
     CHECK(incomplete_beta(3, 4, -1) == 0);
@@ -130,17 +118,6 @@ TEST_CASE("Student's quantiles agree with the printed table") {
         CHECK(rounds_to(student_t_quantile(0.99, row.df), row.p99, 3));
         CHECK(rounds_to(student_t_quantile(0.995, row.df), row.p995, 3));
     }
-}
-
-TEST_CASE("Student's quantiles agree with their closed forms at 1 and 2 degrees of freedom") {
-    const double pi = 2 * std::acos(0.0);
-    for (const double p : {0.001, 0.02, 0.3, 0.6, 0.95, 0.9999}) {
-        CAPTURE(p);
-        CHECK(student_t_quantile(p, 1) == Approx(std::tan(pi * (p - 0.5))).epsilon(1e-9));
-        const double two = (2 * p - 1) / std::sqrt(2 * p * (1 - p));
-        CHECK(student_t_quantile(p, 2) == Approx(two).epsilon(1e-9));
-    }
-    CHECK(student_t_quantile(0.5, 7) == 0);
 }
 
 TEST_CASE("Student's distribution is symmetric, undoes its quantile and tends to the normal") {
@@ -192,29 +169,14 @@ TEST_CASE("Clopper-Pearson bounds agree with the printed tables") {
     const struct {
         double hits, trials, lower, upper;
     } table[] = {{0, 10, 0, 30.85},    {1, 10, 0.25, 44.50},   {5, 10, 18.71, 81.29},
-                 {1, 100, 0.03, 5.45}, {10, 100, 4.90, 17.62}, {50, 100, 39.83, 60.17}};
+                 {1, 100, 0.03, 5.45}, {10, 100, 4.90, 17.62}, {50, 100, 39.83, 60.17},
+                 {10, 10, 69.15, 100}};
     for (const auto& row : table) {
         CAPTURE(row.hits);
         CAPTURE(row.trials);
         CHECK(rounds_to(100 * clopper_pearson_lower(row.hits, row.trials, 0.025), row.lower, 2));
         CHECK(rounds_to(100 * clopper_pearson_upper(row.hits, row.trials, 0.025), row.upper, 2));
     }
-}
-
-TEST_CASE("Clopper-Pearson bounds agree with their closed forms at the ends") {
-    for (const double n : {1.0, 5.0, 29.0, 300.0})
-        for (const double alpha : {0.01, 0.05, 0.3}) {
-            CAPTURE(n);
-            CAPTURE(alpha);
-            CHECK(clopper_pearson_upper(0, n, alpha) ==
-                  Approx(1 - std::pow(alpha, 1 / n)).epsilon(1e-9));
-            CHECK(clopper_pearson_lower(n, n, alpha) ==
-                  Approx(std::pow(alpha, 1 / n)).epsilon(1e-9));
-            CHECK(clopper_pearson_lower(1, n, alpha) ==
-                  Approx(1 - std::pow(1 - alpha, 1 / n)).epsilon(1e-9));
-            CHECK(clopper_pearson_lower(0, n, alpha) == 0);
-            CHECK(clopper_pearson_upper(n, n, alpha) == 1);
-        }
 }
 
 TEST_CASE("at a Clopper-Pearson bound the observation is exactly as unlikely as asked") {
@@ -277,19 +239,6 @@ TEST_CASE("O'Brien and Fleming's constants agree with the published table") {
     // The first quarter is hardly ever over its bound.
     CHECK(early_look_constant(2, 0.05) < early_look_constant(1, 0.05));
     CHECK(early_look_constant(2, 0.05) > early_look_constant(1, 0.05) - 0.005);
-}
-
-TEST_CASE("more looks and smaller levels ask for a higher score") {
-    for (const double alpha : {0.0001, 0.01, 0.2})
-        for (int analyses = 1; analyses < 12; ++analyses) {
-            CAPTURE(alpha);
-            CAPTURE(analyses);
-            CHECK(pocock_constant(analyses, alpha) < pocock_constant(analyses + 1, alpha));
-            CHECK(pocock_constant(analyses, alpha) > pocock_constant(analyses, 1.5 * alpha));
-            // The level spent once, and spent at every look as if they were independent.
-            CHECK(pocock_constant(analyses, alpha) >= normal_quantile(1 - alpha) - 1e-4);
-            CHECK(pocock_constant(analyses, alpha) <= normal_quantile(1 - alpha / analyses) + 1e-4);
-        }
 }
 
 TEST_CASE("a walk crosses Pocock's boundary as often as its level says") {

@@ -299,13 +299,18 @@ TEST_CASE("a maximum that failures reach never passes") {
     CHECK(str(v.reason) == "2 of 3 repeats have so many failures that the statistic is infinite");
 }
 
+namespace {
+/// Repeats of 300 requests, of which so many fail.
+slo_verdict with_failures(const vector<int>& failures, const slo& s) {
+    vector<repeat_data> data;
+    for (const int n : failures) data.push_back(repeat_with_failures(300, n));
+    return judged(measured(data, {s}), s);
+}
+}  // namespace
+
 TEST_CASE("a percentile that failures reach is judged on all requests beyond its limit") {
     const slo s = p99(ttft) <= 100_ms;
-    const auto on = [&](const vector<int>& failures) {
-        vector<repeat_data> data;
-        for (const int n : failures) data.push_back(repeat_with_failures(300, n));
-        return judged(measured(data, {s}), s);
-    };
+    const auto on = [&](const vector<int>& failures) { return with_failures(failures, s); };
     // Four of 300 make a repeat infinite, and 1 % independent failures do that in every third one.
     const slo_verdict at_the_limit = on({4, 2, 4, 1, 4});
     CHECK(at_the_limit.outcome == verdict::inconclusive);
@@ -327,11 +332,7 @@ TEST_CASE("a percentile that failures reach is judged on all requests beyond its
 
 TEST_CASE("a finite percentile is no pass where failures may be more than it leaves beyond it") {
     const slo s = p99(ttft) <= 100_ms;
-    const auto on = [&](const vector<int>& failures) {
-        vector<repeat_data> data;
-        for (const int n : failures) data.push_back(repeat_with_failures(300, n));
-        return judged(measured(data, {s}), s);
-    };
+    const auto on = [&](const vector<int>& failures) { return with_failures(failures, s); };
     CHECK(on({0, 0}).outcome == verdict::pass);
     CHECK(on({1, 0}).outcome == verdict::pass);
     const slo_verdict v = on({3, 3});
@@ -344,11 +345,7 @@ TEST_CASE("a finite percentile is no pass where failures may be more than it lea
 
 TEST_CASE("a slow percentile of speeds is judged as those of times") {
     const slo s = p1(decode_speed) >= 50_tps;  // good ones have 100
-    const auto on = [&](const vector<int>& failures) {
-        vector<repeat_data> data;
-        for (const int n : failures) data.push_back(repeat_with_failures(300, n));
-        return judged(measured(data, {s}), s);
-    };
+    const auto on = [&](const vector<int>& failures) { return with_failures(failures, s); };
     CHECK(on({0, 0}).outcome == verdict::pass);
     CHECK(on({4, 2, 4, 1, 4}).outcome == verdict::inconclusive);
     CHECK(on({4, 2, 4, 1, 3}).estimate.value == about(100));

@@ -52,20 +52,6 @@ TEST_CASE("a request asks for the lengths of its place in the trace, in every re
     }
 }
 
-TEST_CASE("places in the trace have lengths of their own") {
-    const plan p = traffic();
-    std::set<std::pair<int, int>> seen;
-    for (std::size_t i = 0; i < 100; ++i)
-        seen.insert({item_of(p, i).prompt_tokens, item_of(p, i).output_tokens});
-    CHECK(seen.size() > 90);
-}
-
-TEST_CASE("the same request is the same text again") {
-    const plan p = traffic();
-    CHECK(request_of(p, run_variant::candidate, 2, 17).prompt ==
-          request_of(traffic(), run_variant::candidate, 2, 17).prompt);
-}
-
 TEST_CASE("no two repeats, arms, seeds or places share the start of a prompt") {
     // Sixty-four words: two prompts agree in the first one by chance once in 64 times, and in a
     // prefix cache's block of 16 tokens never.
