@@ -317,13 +317,6 @@ TEST_CASE("a user sends again when the answer has ended and the pause is over") 
     CHECK(next.user == 0);
 }
 
-TEST_CASE("without a pause a user sends as soon as the answer has ended") {
-    closed_load l(1);
-    agenda a = l.shard();
-    end(a, only_one_at(a, start), start + 40 * ms);
-    CHECK(a.next_due() == start + 40 * ms);
-}
-
 TEST_CASE("after a failed answer a user waits 10 ms at least") {
     for (const double think_s : {0.0, 0.004, 0.5}) {
         CAPTURE(think_s);
@@ -389,13 +382,6 @@ TEST_CASE("after a warm-up that is a time only so many requests are measured") {
     CHECK(l.shared.measured_from == start + 120 * ms);
     CHECK(places_at(a, now).empty());
     CHECK(l.shared.exhausted_at == now);
-}
-
-TEST_CASE("every request that is sent is counted") {
-    open_load l({0, 0, 0, second});
-    agenda a = l.shard();
-    sent_at(a, start);
-    CHECK(l.shared.sent == 3);
 }
 
 TEST_CASE("a request is measured from its number on, or from its time on") {
@@ -531,13 +517,6 @@ TEST_CASE("in a closed loop a user ends a conversation before beginning another"
     CHECK(only_one_at(a, start + 620 * ms).index == l.place(1));
 }
 
-TEST_CASE("users take whole conversations from the trace") {
-    closed_load l(2);
-    converse(l, 3, 5);
-    agenda a = l.shard();
-    CHECK(places_at(a, start) == list_of_places{0, 3});
-}
-
 TEST_CASE("the end of the trace cuts a conversation") {
     open_load l({0});
     converse(l, 3, 1);
@@ -550,32 +529,7 @@ TEST_CASE("the end of the trace cuts a conversation") {
     CHECK(a.nothing_left());
 }
 
-TEST_CASE("requests without conversations keep no answers") {
-    closed_load l(1);
-    agenda a = l.shard();
-    const planned_request first = only_one_at(a, start);
-    CHECK_FALSE(a.goes_on(first.index));
-    end(a, first, start + ms, "words");
-    CHECK(a.answers_before(0).empty());
-    CHECK(a.answers_before(1).empty());
-}
-
 // ---- the end
-
-TEST_CASE("nothing is left once all was sent and has ended") {
-    open_load l({0, 10 * ms});
-    agenda a = l.shard();
-    CHECK_FALSE(a.nothing_left());
-    CHECK_FALSE(a.sending_is_over(0));
-    const planned_request first = only_one_at(a, start);
-    end(a, first, start + ms);
-    CHECK_FALSE(a.nothing_left());
-    const planned_request last = only_one_at(a, start + 10 * ms);
-    CHECK(a.sending_is_over(0));
-    CHECK_FALSE(a.nothing_left());
-    end(a, last, start + 20 * ms);
-    CHECK(a.nothing_left());
-}
 
 TEST_CASE("sending is not over as long as something waits") {
     open_load l({0, 0}, 1);
@@ -604,14 +558,6 @@ TEST_CASE("a load that is cut off hands back what waits, and sends nothing more"
     CHECK_FALSE(a.is_due(start + 2 * second));
     CHECK_FALSE(a.take_due(start + 2 * second));
     CHECK_FALSE(a.take_promised(start + 2 * second));
-}
-
-TEST_CASE("a promise is void once the load is cut off") {
-    open_load l({0, 0}, 1);
-    agenda a = l.shard();
-    end(a, only_one_at(a, start), start + ms);
-    CHECK(a.stop().size() == 1);
-    CHECK_FALSE(a.take_promised(start + ms));
 }
 
 TEST_CASE("users of a load that is cut off do not come back") {

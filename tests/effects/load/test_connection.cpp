@@ -61,33 +61,6 @@ struct pair_of_them {
 
 // ---- requests that are answered
 
-TEST_CASE("a request goes out on a new connection, and its record comes back") {
-    pair_of_them p;
-    const long long before = now_ns();
-    p.ask(7);
-    p.server.say(healthy());
-    REQUIRE(p.rests());
-    REQUIRE(p.owner.delivered.size() == 1);
-    CHECK(p.owner.places[0] == 7);
-    const record& r = p.last();
-    CHECK(r.status == request_status::ok);
-    CHECK(r.http_status == 200);
-    CHECK(r.events == 3);
-    CHECK(r.scheduled_ns >= before);
-    CHECK(r.dispatched_ns >= r.scheduled_ns);
-    CHECK(r.connected_ns >= r.dispatched_ns);
-    CHECK(r.sent_ns >= r.connected_ns);
-    CHECK(r.first_token_ns >= r.sent_ns);
-    // When it came, where the kernel tells, and else when it was read.
-    const bool is_told = p.owner.io.stamped_reads > 0;
-    CHECK((is_told || r.first_token_ns == p.owner.io.seen_ns));
-    CHECK(r.first_token_ns <= p.owner.io.seen_ns);
-    CHECK(r.end_ns == r.first_token_ns);
-    CHECK(p.owner.retired == 0);
-    CHECK(p.owner.io.connections_opened == 1);
-    CHECK(p.owner.io.stamp_lag.count() > 0);
-}
-
 TEST_CASE("the next request goes out on the same connection") {
     pair_of_them p;
     p.ask(0);
@@ -184,15 +157,6 @@ TEST_CASE("an answer that comes before the request is out counts, and ends the c
 
 // ---- ends
 
-TEST_CASE("a connection that the server will close is not kept") {
-    pair_of_them p;
-    p.ask();
-    p.server.say(healthy(3, "Connection: close\r\n"));
-    REQUIRE(p.ends());
-    CHECK(p.last().status == request_status::ok);
-    CHECK(p.owner.idle == 0);
-}
-
 TEST_CASE("none is kept of a server that closes right after the first answer, twice") {
     pair_of_them p;
     for (int i = 0; i < 3; ++i) {
@@ -284,17 +248,6 @@ TEST_CASE("a kept connection that ends as the request goes out is replaced once"
     CHECK(p.owner.places == vector<std::size_t>{0, 1});
 }
 
-TEST_CASE("an answer that is cut is a failure with what it said so far") {
-    pair_of_them p;
-    p.ask();
-    p.server.say(scripted::chunked_head() + scripted::chunk(scripted::chat_chunk("a")));
-    REQUIRE(p.owner.turn_until([&] { return p.owner.io.content_events == 1; }));
-    p.server.reset();
-    REQUIRE(p.ends());
-    CHECK(p.last().status == request_status::truncated);
-    CHECK(p.last().events == 1);
-}
-
 TEST_CASE("an idle connection that the server closes, or speaks on, is given up") {
     for (const bool speaks : {false, true}) {
         CAPTURE(speaks);
@@ -344,15 +297,6 @@ TEST_CASE("a request that is abandoned ends with what its owner says") {
     CHECK(p.last().end_ns > 0);
     CHECK(p.owner.retired == 1);
     CHECK_FALSE(p.server.hear());  // the connection is closed
-}
-
-TEST_CASE("what a server repeats of a secret is not written down") {
-    pair_of_them p;
-    p.owner.target.secrets = {"hunter2-hunter2"};
-    p.ask();
-    p.server.say(scripted::json("401 Unauthorized", "{\"error\":\"no key hunter2-hunter2\"}"));
-    REQUIRE(p.delivers());
-    CHECK(str(p.last().error) == "HTTP 401: no key ***");
 }
 
 // ---- addresses
@@ -418,45 +362,6 @@ TEST_CASE("an address that is only slow has what is left of limits.connect where
 }
 
 // ---- limits, at times that the test makes up
-
-TEST_CASE("no connection within limits.connect is a failure") {
-    pair_of_them p;
-    p.c.start(asking());  // nobody has turned yet: it is on its way
-    p.c.check_limits(now_ns() + 4 * second);
-    CHECK(p.owner.delivered.empty());
-    p.c.check_limits(now_ns() + 6 * second);
-    REQUIRE(p.owner.delivered.size() == 1);
-    CHECK(p.last().status == request_status::connect);
-    CHECK(str(p.last().error) == "no connection within 5 s (limits.connect)");
-    CHECK(p.owner.retired == 1);
-}
-
-TEST_CASE("an answer that does not begin, go on or end in time is a failure") {
-    struct limit {
-        int events;
-        long long good_s, bad_s;
-        const char* error;
-    };
-    for (const limit& l : {limit{0, 59, 61, "no content within 60 s (limits.first_event)"},
-                           limit{1, 29, 31, "no further content within 30 s "
-                                            "(limits.between_events)"},
-                           limit{1, 29, 301, "not complete within 300 s (limits.total)"}}) {
-        CAPTURE(l.error);
-        pair_of_them p;
-        p.ask();
-        p.server.say(scripted::chunked_head());
-        if (l.events > 0) p.server.say(scripted::chunk(scripted::chat_chunk("a")));
-        REQUIRE(p.owner.turn_until([&] { return p.owner.io.content_events == l.events; }));
-        const long long now = now_ns();
-        p.c.check_limits(now + l.good_s * second);
-        CHECK(p.owner.delivered.empty());
-        p.c.check_limits(now + l.bad_s * second);
-        REQUIRE(p.owner.delivered.size() == 1);
-        CHECK(p.last().status == request_status::timeout);
-        CHECK(str(p.last().error) == l.error);
-        CHECK(p.last().events == l.events);
-    }
-}
 
 TEST_CASE("the next limit of a request is known, and passes right after that") {
     for (const int events : {0, 1}) {
@@ -525,16 +430,6 @@ TEST_CASE("who would leave later is answered or fails as anybody else") {
         REQUIRE(p.delivers());
         CHECK(p.last().status == (fails ? request_status::timeout : request_status::ok));
     }
-}
-
-TEST_CASE("an answer in one piece has limits.total alone") {
-    pair_of_them p({}, false);
-    p.ask();
-    p.c.check_limits(now_ns() + 299 * second);
-    CHECK(p.owner.delivered.empty());
-    p.c.check_limits(now_ns() + 301 * second);
-    REQUIRE(p.owner.delivered.size() == 1);
-    CHECK(str(p.last().error) == "not complete within 300 s (limits.total)");
 }
 
 // ---- turns
@@ -615,14 +510,6 @@ TEST_CASE("a handshake that fails is told as such, and nobody is told of one wit
     CHECK(t.owner.delivered.size() == 1);
 }
 
-TEST_CASE("a handshake that is cut is a failure of TLS") {
-    behind_tls t({.cut_after = 100});
-    connection c(t.owner.io, t.owner);
-    c.start(asking());
-    REQUIRE(t.owner.turn_until([&] { return t.owner.retired == 1; }));
-    CHECK(t.owner.delivered.at(0).status == request_status::tls);
-    CHECK(str(t.owner.delivered.at(0).error) == closed_in_handshake);
-}
 #endif
 
 // ---- what the client itself lacks

@@ -95,15 +95,6 @@ TEST_CASE("a port that nobody listens on is told by its errno") {
     }
 }
 
-TEST_CASE("an exchange can be used again after it was closed") {
-    connected c;
-    c.wire.close();
-    REQUIRE(c.wire.connect(address_of(c.other.port()), c.user.net, c.user));
-    REQUIRE(c.other.accept());
-    c.other.say("again");
-    CHECK(c.next().bytes == "again");
-}
-
 // ---- who is told
 
 TEST_CASE("bytes are told of as long as they are not read, and room only when it was missing") {
@@ -169,16 +160,6 @@ TEST_CASE("a wait ends at its time, and at once where that has passed") {
 }
 
 // ---- the request
-
-TEST_CASE("a request that the socket takes at once is sent whole") {
-    connected c;
-    const std::string request = "GET / HTTP/1.1\r\n\r\n";
-    c.wire.send(request);
-    CHECK(c.wire.unsent() == request.size());
-    CHECK(c.wire.flush());
-    CHECK(c.wire.unsent() == 0);
-    CHECK(c.other.heard_until("\r\n\r\n") == request);
-}
 
 TEST_CASE("what the socket does not take waits for the next flush, and nothing of it is lost") {
     connected c;
@@ -366,14 +347,6 @@ TEST_CASE("whether a server stays after its answer is seen where the request let
                          scripted::close()}));
 }
 
-TEST_CASE("an error status is an answer like any other") {
-    const http_answer got =
-        answer_of({scripted::send(scripted::json("503 Service Unavailable", "{}"))});
-    CHECK(got.status == 503);
-    CHECK(got.body == "{}");
-    CHECK(got.error == "");
-}
-
 TEST_CASE("an answer that is not there is told by why") {
     const auto error_of = [](scripted::answer a, double within_s = 20) {
         const http_answer got = answer_of(std::move(a), within_s);
@@ -533,17 +506,6 @@ TEST_CASE("a request and its answer go through TLS, and a second handshake is a 
     }
     CHECK(server.server.log().size() == 2);
     CHECK(server.server.log().at(0).body == "{}");
-}
-
-TEST_CASE("a certificate that nobody vouches for ends the handshake with a reason") {
-    const tls_behind server;
-    const tls_client client({}, server.url());
-    reported user;
-    exchange wire;
-    const handshake hands = shaken(wire, user, client, nullptr, server.front.port());
-    CHECK(hands.is == handshake::state::failed);
-    CHECK(hands.why.find("the server's certificate ") == 0);
-    CHECK(wire.distrusts());
 }
 
 TEST_CASE("a server that speaks no TLS, or goes, ends the handshake with a reason") {
