@@ -63,6 +63,13 @@ heard_answer heard_document(api_format api, const std::string& body) {
     return heard(api, "application/json", body, false);
 }
 
+/// An event of each of these data.
+heard_answer heard_data(api_format api, const std::vector<std::string>& all) {
+    std::string body;
+    for (const std::string& data : all) body += "data: " + data + "\n\n";
+    return heard_events(api, body);
+}
+
 struct expected {
     int events, tokens, first, prompt;
     const char* finish;
@@ -111,15 +118,6 @@ const char* const all_turns = "\"Be brief\\nHello\\nHi\\nHow far?\"";
 
 }  // namespace
 
-TEST_CASE("what follows the end of an answer adds nothing to its words") {
-    const std::string text = R"(data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]})" "\n\n";
-    check_ok(heard_events(openai_chat, text + "data: [DONE]\n\n" + text),
-             {1, 1, 1, 0, "", "Hi"});
-    CHECK(heard_events(openai_chat, text + "data: nonsense\n\n" + text).words == "Hi");
-    const std::string line = R"({"message":{"content":"Hi"},"done":false})" "\n";
-    CHECK(heard_lines(ollama, line + "{\"error\":\"boom\"}\n" + line).words == "Hi");
-}
-
 TEST_CASE("an answer names its model, in any API that does, and a cache its hits") {
     const auto heard_with = [](api_format api, const std::string& fields, const std::string& body) {
         answer_reader reader;
@@ -162,48 +160,29 @@ TEST_CASE("an answer names its model, in any API that does, and a cache its hits
     }
 }
 
+// What real servers sent is in tests/virtual/test_virtual_real.cpp: here is what they did not send then.
+
 // ---- Text Generation Inference -----------------------------------------------------------------
 
+namespace {
+std::string tgi_token(const std::string& text, const std::string& details = "null", bool is_special = false) {
+    return R"({"token":{"id":1,"text":")" + text + R"(","logprob":-0.4,"special":)" +
+           (is_special ? "true" : "false") + R"(},"generated_text":null,"details":)" + details + "}";
+}
+}  // namespace
+
 TEST_CASE("TGI: a token an event, the last one tells of all, special tokens are no output") {
-    check_ok(heard_events(tgi,
-R"(data:{"index":1,"token":{"id":311,"text":" To","logprob":-0.41,"special":false},"generated_text":null,"details":null}
-
-data:{"index":2,"token":{"id":1373,"text":" the","logprob":-1.2,"special":false},"generated_text":null,"details":null}
-
-data:{"index":3,"token":{"id":18363,"text":" moon","logprob":-0.02,"special":false},"generated_text":null,"details":null}
-
-data:{"index":4,"token":{"id":2,"text":"</s>","logprob":-0.1,"special":true},"generated_text":" To the moon","details":{"finish_reason":"eos_token","generated_tokens":4,"seed":null,"input_length":9}}
-
-)"), {3, 4, 1, 9, "stop", " To the moon"});
-}
-
-TEST_CASE("TGI: an old one without details' input length, ended by its length, with keep-alives") {
-    check_ok(heard_events(tgi,
-R"(:
-
-data:{"token":{"id":1,"text":"One","logprob":-0.4,"special":false},"generated_text":null,"details":null}
-
-data:{"token":{"id":9,"text":"","logprob":-0.4,"special":false},"generated_text":null,"details":null}
-
-data:{"token":{"id":2,"text":" two","logprob":-0.4,"special":false},"generated_text":"One two","details":{"finish_reason":"length","generated_tokens":3,"seed":7}}
-
-)"), {2, 3, 1, 0, "length", "One two"});
-}
-
-TEST_CASE("TGI: an error inside the stream, and a stream that just ends") {
-    check_failed(heard_events(tgi,
-R"(data:{"token":{"id":1,"text":"One","logprob":-0.4,"special":false},"generated_text":null,"details":null}
-
-data:{"error":"Request failed during generation: Server error: CUDA out of memory","error_type":"generation"}
-
-)"), request_status::server, "CUDA out of memory");
-    check_failed(heard_events(tgi,
-R"(data:{"token":{"id":1,"text":"One","logprob":-0.4,"special":false},"generated_text":null,"details":null}
-
-)"), request_status::truncated, "");
-    check_failed(heard(tgi, "application/json",
-                       R"({"error":"Model is overloaded","error_type":"overloaded"})", true, 429),
-                 request_status::http, "HTTP 429: Model is overloaded");
+    check_ok(heard_data(tgi, {tgi_token(" To"), tgi_token(" the"), tgi_token(" moon"),
+                              tgi_token("</s>", R"({"finish_reason":"eos_token","generated_tokens":4,"input_length":9})",
+                                        true)}),
+             {3, 4, 1, 9, "stop", " To the moon"});
+    // An older one has keep-alives, and no length of the input.
+    check_ok(heard_events(tgi, ":\n\ndata:" + tgi_token("One") + "\n\ndata:" + tgi_token("") + "\n\ndata:" +
+                                   tgi_token(" two", R"({"finish_reason":"length","generated_tokens":3})") + "\n\n"),
+             {2, 3, 1, 0, "length", "One two"});
+    check_failed(heard_data(tgi, {tgi_token("One")}), request_status::truncated, "");
+    check_failed(heard_data(tgi, {tgi_token("One"), R"({"error":"CUDA out of memory","error_type":"generation"})"}),
+                 request_status::server, "CUDA out of memory");
 }
 
 TEST_CASE("TGI: an answer in one piece") {
@@ -238,31 +217,15 @@ TEST_CASE("TGI: an image stands before the question, as Markdown has it") {
 // ---- Triton ------------------------------------------------------------------------------------
 
 TEST_CASE("Triton: vLLM's backend, without counts and with them") {
-    check_ok(heard_events(triton,
-R"(data: {"model_name":"vllm_model","model_version":"1","text_output":" Far"}
-
-data: {"model_name":"vllm_model","model_version":"1","text_output":" away"}
-
-data: {"model_name":"vllm_model","model_version":"1","text_output":""}
-
-)"), {2, 2, 1, 0, "", " Far away"});
-    check_ok(heard_events(triton,
-R"(data: {"finish_reason":"None","model_name":"m","model_version":"1","num_input_tokens":11,"num_output_tokens":2,"text_output":" Far"}
-
-data: {"finish_reason":"None","model_name":"m","model_version":"1","num_input_tokens":11,"num_output_tokens":1,"text_output":" away"}
-
-data: {"finish_reason":"length","model_name":"m","model_version":"1","num_input_tokens":11,"num_output_tokens":1,"text_output":""}
-
-)"), {3, 4, 2, 11, "length", " Far away"});
-}
-
-TEST_CASE("Triton: TensorRT-LLM's backend") {
-    check_ok(heard_events(triton,
-R"(data: {"batch_index":0,"context_logits":0.0,"cum_log_probs":0.0,"generation_logits":0.0,"model_name":"ensemble","model_version":"1","output_log_probs":[0.0,0.0],"sequence_end":false,"sequence_id":0,"sequence_index":0,"sequence_start":false,"text_output":"It"}
-
-data: {"batch_index":0,"context_logits":0.0,"cum_log_probs":0.0,"generation_logits":0.0,"model_name":"ensemble","model_version":"1","output_log_probs":[0.0,0.0],"sequence_end":false,"sequence_id":0,"sequence_index":0,"sequence_start":false,"text_output":" is"}
-
-)"), {2, 2, 1, 0, "", "It is"});
+    const auto piece = [](const std::string& text, const std::string& counts = "") {
+        return R"({"model_name":"m","model_version":"1",)" + counts + R"("text_output":")" + text + "\"}";
+    };
+    check_ok(heard_data(triton, {piece(" Far"), piece(" away"), piece("")}), {2, 2, 1, 0, "", " Far away"});
+    const std::string input = R"("num_input_tokens":11,"num_output_tokens":)";
+    check_ok(heard_data(triton, {piece(" Far", R"("finish_reason":"None",)" + input + "2,"),
+                                 piece(" away", R"("finish_reason":"None",)" + input + "1,"),
+                                 piece("", R"("finish_reason":"length",)" + input + "1,")}),
+             {3, 4, 2, 11, "length", " Far away"});
 }
 
 TEST_CASE("Triton: an error inside the stream, and an answer that is cut") {
@@ -300,14 +263,6 @@ TEST_CASE("Triton: its request, and an answer in one piece") {
 
 // ---- Ollama ------------------------------------------------------------------------------------
 
-TEST_CASE("Ollama: chat, lines of JSON, the last of them with the counts") {
-    check_ok(heard_lines(ollama,
-R"({"model":"llama3.2","created_at":"2025-02-03T10:00:00.1Z","message":{"role":"assistant","content":"It"},"done":false}
-{"model":"llama3.2","created_at":"2025-02-03T10:00:00.2Z","message":{"role":"assistant","content":" is"},"done":false}
-{"model":"llama3.2","created_at":"2025-02-03T10:00:00.3Z","message":{"role":"assistant","content":""},"done_reason":"stop","done":true,"total_duration":4883583458,"load_duration":1334875,"prompt_eval_count":26,"prompt_eval_duration":342546000,"eval_count":3,"eval_duration":4535599000}
-)"), {2, 3, 1, 26, "stop", "It is"});
-}
-
 TEST_CASE("Ollama: thinking and tool calls are output, and only words go on into the next turn") {
     check_ok(heard_lines(ollama,
 R"({"model":"m","message":{"role":"assistant","content":"","thinking":"Hm"},"done":false}
@@ -318,12 +273,11 @@ R"({"model":"m","message":{"role":"assistant","content":"","thinking":"Hm"},"don
              {3, 7, 1, 5, "length", "Yes"});
 }
 
-TEST_CASE("Ollama: generate, and an answer without its prompt's count, which was cached") {
-    check_ok(heard_lines(ollama_generate,
-R"({"model":"m","created_at":"2025-02-03T10:00:00.1Z","response":"The","done":false}
-{"model":"m","created_at":"2025-02-03T10:00:00.2Z","response":" sky","done":false}
-{"model":"m","created_at":"2025-02-03T10:00:00.3Z","response":"","done":true,"done_reason":"stop","context":[1,2,3],"eval_count":2,"eval_duration":1}
-)"), {2, 2, 1, 0, "stop", "The sky"});
+TEST_CASE("Ollama: what is generated, without its prompt's count, which was cached") {
+    check_ok(heard_lines(ollama_generate, R"({"model":"m","response":"The","done":false})" "\n"
+                                          R"({"model":"m","response":" sky","done":false})" "\n"
+                                          R"({"response":"","done":true,"done_reason":"stop","eval_count":2})" "\n"),
+             {2, 2, 1, 0, "stop", "The sky"});
 }
 
 TEST_CASE("Ollama: errors, an answer that ends early, and a page that is none") {
@@ -359,23 +313,17 @@ TEST_CASE("Ollama: an answer in one piece, and the requests") {
 // ---- llama.cpp ---------------------------------------------------------------------------------
 
 TEST_CASE("llama.cpp: running counts, and the last event stops, with a token without text") {
-    check_ok(heard_events(llama_cpp,
-R"(data: {"index":0,"content":"It","tokens":[1102],"stop":false,"id_slot":-1,"tokens_predicted":2,"tokens_evaluated":7}
-
-data: {"index":0,"content":" is","tokens":[374],"stop":false,"id_slot":-1,"tokens_predicted":3,"tokens_evaluated":7}
-
-data: {"index":0,"content":"","tokens":[],"id_slot":0,"stop":true,"model":"gpt-3.5-turbo","tokens_predicted":4,"tokens_evaluated":7,"generation_settings":{"n_predict":4,"seed":1},"prompt":"How far?","has_new_line":false,"truncated":false,"stop_type":"limit","stopping_word":"","tokens_cached":10,"timings":{"cache_n":3,"prompt_n":4,"prompt_ms":51.2,"predicted_n":4,"predicted_ms":80.5}}
-
-)"), {3, 4, 2, 7, "length", "It is"});
-}
-
-TEST_CASE("llama.cpp: an older server's words for the same") {
-    check_ok(heard_events(llama_cpp,
-R"(data: {"content":"It","multimodal":false,"slot_id":0,"stop":false}
-
-data: {"content":"","id_slot":0,"stop":true,"stopped_eos":true,"stopped_limit":false,"stopped_word":false,"stopping_word":"","tokens_cached":8,"tokens_evaluated":7,"tokens_predicted":2,"truncated":false}
-
-)"), {1, 2, 1, 7, "stop", "It"});
+    check_ok(heard_data(llama_cpp,
+                        {R"({"content":"It","tokens":[1102],"stop":false,"tokens_predicted":2,"tokens_evaluated":7})",
+                         R"({"content":" is","tokens":[374],"stop":false,"tokens_predicted":3,"tokens_evaluated":7})",
+                         R"({"content":"","tokens":[],"stop":true,"tokens_predicted":4,"tokens_evaluated":7,"prompt":"?",)"
+                         R"("stop_type":"limit","timings":{"cache_n":3,"predicted_n":4}})"}),
+             {3, 4, 2, 7, "length", "It is"});
+    // An older server's words for the same.
+    check_ok(heard_data(llama_cpp, {R"({"content":"It","slot_id":0,"stop":false})",
+                                    R"({"content":"","stop":true,"stopped_eos":true,"stopped_limit":false,)"
+                                    R"("tokens_evaluated":7,"tokens_predicted":2})"}),
+             {1, 2, 1, 7, "stop", "It"});
 }
 
 TEST_CASE("llama.cpp: an error, an answer in one piece, its request") {
@@ -394,21 +342,6 @@ R"(data: {"error":{"code":500,"message":"context shift is disabled","type":"serv
 }
 
 // ---- SGLang ------------------------------------------------------------------------------------
-
-TEST_CASE("SGLang: every event repeats the text so far; what adds none may be a token without text") {
-    check_ok(heard_events(sglang,
-R"(data: {"text":"","meta_info":{"id":"a1","finish_reason":null,"prompt_tokens":5,"completion_tokens":1,"cached_tokens":1}}
-
-data: {"text":" It","meta_info":{"id":"a1","finish_reason":null,"prompt_tokens":5,"completion_tokens":2,"cached_tokens":1}}
-
-data: {"text":" It","meta_info":{"id":"a1","finish_reason":null,"prompt_tokens":5,"completion_tokens":3,"cached_tokens":1}}
-
-data: {"text":" It is","output_ids":[1,2,3,4],"meta_info":{"id":"a1","finish_reason":{"type":"length","length":4},"prompt_tokens":5,"completion_tokens":4,"cached_tokens":1,"e2e_latency":0.4}}
-
-data: [DONE]
-
-)"), {3, 4, 2, 5, "length", " It is"});
-}
 
 TEST_CASE("SGLang: incremental output, also where a word repeats") {
     check_ok(heard_events(sglang,
@@ -444,19 +377,11 @@ TEST_CASE("SGLang: incremental output whose first pieces are equal") {
              {4, 4, 1, 5, "length", " ha ho!"});
 }
 
-TEST_CASE("SGLang: an abort and an error inside the stream") {
-    check_failed(heard_events(sglang,
-R"(data: {"text":" It","meta_info":{"id":"a1","finish_reason":null,"prompt_tokens":5,"completion_tokens":1}}
-
-data: {"text":" It","meta_info":{"id":"a1","finish_reason":{"type":"abort","message":"out of KV cache","status_code":503},"prompt_tokens":5,"completion_tokens":1}}
-
-)"), request_status::server, "out of KV cache");
-    check_failed(heard_events(sglang,
-R"(data: {"error":{"message":"The input (9000 tokens) is longer than the model's context length (8192 tokens)."}}
-
-data: [DONE]
-
-)"), request_status::server, "longer than the model's context length");
+TEST_CASE("SGLang: an abort inside the stream") {
+    check_failed(heard_data(sglang, {R"({"text":" It","meta_info":{"finish_reason":null,"completion_tokens":1}})",
+                                     R"({"text":" It","meta_info":{"finish_reason":{"type":"abort",)"
+                                     R"("message":"out of KV cache","status_code":503},"completion_tokens":1}})"}),
+                 request_status::server, "out of KV cache");
 }
 
 TEST_CASE("SGLang: an answer in one piece, and its request with fields of the user's own") {
@@ -543,79 +468,30 @@ TEST_CASE("plain text: every piece of the body is an event, and its end is the e
 
 // ---- Anthropic ---------------------------------------------------------------------------------
 
-TEST_CASE("Anthropic: text, with the usage of its first and of its last events") {
-    check_ok(heard_events(anthropic,
-R"(event: message_start
-data: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[],"model":"m","stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":25,"cache_creation_input_tokens":10,"cache_read_input_tokens":100,"output_tokens":1}}}
-
-event: content_block_start
-data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}
-
-event: ping
-data: {"type": "ping"}
-
-event: content_block_delta
-data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"It"}}
-
-event: content_block_delta
-data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":" is far"}}
-
-event: content_block_stop
-data: {"type":"content_block_stop","index":0}
-
-event: message_delta
-data: {"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":15}}
-
-event: message_stop
-data: {"type":"message_stop"}
-
-)"), {2, 15, 1, 135, "stop", "It is far"});
-}
-
-TEST_CASE("Anthropic: thinking and a tool's input are output, a signature is none") {
-    check_ok(heard_events(anthropic,
-R"(event: message_start
-data: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[],"usage":{"input_tokens":25,"output_tokens":0}}}
-
-event: content_block_start
-data: {"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}
-
-event: content_block_delta
-data: {"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"Hm"}}
-
-event: content_block_delta
-data: {"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"EqQ"}}
-
-event: content_block_start
-data: {"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"t","name":"distance","input":{}}}
-
-event: content_block_delta
-data: {"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":""}}
-
-event: content_block_delta
-data: {"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"to\":"}}
-
-event: message_delta
-data: {"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":30}}
-
-event: message_stop
-data: {"type":"message_stop"}
-
-)"), {3, 30, 1, 25, "tool_calls", ""});
+TEST_CASE("Anthropic: thinking and a tool's input are output, a signature and a ping are none") {
+    const auto block = [](const std::string& delta) {
+        return R"({"type":"content_block_delta","index":0,"delta":)" + delta + "}";
+    };
+    check_ok(heard_data(anthropic,
+                        {R"({"type":"message_start","message":{"usage":{"input_tokens":25,"output_tokens":0}}})",
+                         R"({"type":"content_block_start","content_block":{"type":"thinking","thinking":""}})",
+                         R"({"type": "ping"})", block(R"({"type":"thinking_delta","thinking":"Hm"})"),
+                         block(R"({"type":"signature_delta","signature":"EqQ"})"),
+                         block(R"({"type":"text_delta","text":"It"})"),
+                         R"({"type":"content_block_start","content_block":{"type":"tool_use","name":"f","input":{}}})",
+                         block(R"({"type":"input_json_delta","partial_json":""})"),
+                         block(R"({"type":"input_json_delta","partial_json":"{\"to\":"})"),
+                         R"({"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":30}})",
+                         R"({"type":"message_stop"})"}),
+             {4, 30, 1, 25, "tool_calls", "It"});
 }
 
 TEST_CASE("Anthropic: an error inside the stream, and one instead of it") {
-    check_failed(heard_events(anthropic,
-R"(event: content_block_delta
-data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"It"}}
-
-event: error
-data: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}
-
-)"), request_status::server, "Overloaded");
+    check_failed(heard_events(anthropic, "event: error\ndata: "
+                                         R"({"type":"error","error":{"message":"Overloaded"}})" "\n\n"),
+                 request_status::server, "Overloaded");
     check_failed(heard(anthropic, "application/json",
-                       R"({"type":"error","error":{"type":"invalid_request_error","message":"max_tokens: too large"}})",
-                       true, 400),
+                       R"({"type":"error","error":{"message":"max_tokens: too large"}})", true, 400),
                  request_status::http, "HTTP 400: max_tokens: too large");
 }
 
@@ -789,66 +665,6 @@ TEST_CASE("responses: its request sends the history, and the server keeps nothin
     CHECK(at(b, {"stream"}) == "true");
     CHECK(at(b, {"previous_response_id"}) == "none");
     CHECK(at(body_of(openai_responses, request_spec{.prompt = "Hi"}), {"instructions"}) == "none");
-}
-
-// ---- trtllm-serve, as its sources have it (commits 050f80d, 01bf192, 0076e93) --------------------
-
-TEST_CASE("trtllm-serve: a role alone, reasoning that is empty, usage apart") {
-    const heard_answer chat = heard_events(openai_chat,
-R"(data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"role":"assistant"}}]} )" "\n\n"
-R"(data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":" To","reasoning_content":""}}]}
-
-data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":" the moon","reasoning_content":""},"finish_reason":"length"}]}
-
-data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[],"usage":{"prompt_tokens":9,"total_tokens":12,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":4}}}
-
-data: [DONE]
-
-)");
-    check_ok(chat, {2, 3, 1, 9, "length", " To the moon"});
-    CHECK(chat.r.cached_tokens == 4);
-    CHECK(chat.r.first_answer_ns == chat.r.first_token_ns);
-    check_ok(heard_events(openai_completions,
-R"(data: {"id":"cmpl-1","object":"text_completion","created":1,"model":"m","choices":[{"index":0,"text":" To","token_ids":null,"logprobs":null,"finish_reason":null,"stop_reason":null,"avg_decoded_tokens_per_iter":null}],"usage":null}
-
-data: {"id":"cmpl-1","object":"text_completion","created":1,"model":"m","choices":[{"index":0,"text":" it","token_ids":null,"logprobs":null,"finish_reason":"length","stop_reason":null,"avg_decoded_tokens_per_iter":null}],"usage":null}
-
-data: {"id":"cmpl-1","object":"text_completion","created":1,"model":"m","choices":[],"usage":{"prompt_tokens":9,"total_tokens":11,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":0}}}
-
-data: [DONE]
-
-)"),
-             {2, 2, 1, 9, "length", " To it"});
-}
-
-TEST_CASE("trtllm-serve: an error inside the stream is followed by two ends, or by none") {
-    const std::string begun =
-        R"(data: {"object":"text_completion","choices":[{"index":0,"text":" To","finish_reason":null}]})"
-        "\n\n";
-    check_failed(heard_events(openai_completions,
-                              begun +
-                                  R"(data: {"error":{"message":"Generation failed","type":"server_error","code":null,"param":null}})"
-                                  "\n\ndata: [DONE]\n\ndata: [DONE]\n\n"),
-                 request_status::server, "Generation failed");
-    // A chat just ends: the connection is closed within a chunked body.
-    const std::string chunk = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"To\"}}]}\n\n";
-    char size[16];
-    std::snprintf(size, sizeof size, "%zx", chunk.size());
-    const std::string head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n"
-                             "Transfer-Encoding: chunked\r\n\r\n";
-    for (const std::string& body : {std::string(), std::string(size) + "\r\n" + chunk + "\r\n"}) {
-        const heard_answer a = read_bytes(openai_chat, head + body, 7, true, true);
-        CAPTURE(std::string(a.r.error));
-        CHECK(a.r.status != request_status::ok);
-        CHECK(!std::string(a.r.error).empty());
-    }
-    const auto refused = [](const char* body) {
-        return heard(openai_chat, "application/json", body, true, 400);
-    };
-    check_failed(refused(R"({"object":"error","message":"The prompt is too long","type":"BadRequestError","param":null,"code":400})"),
-                 request_status::http, "The prompt is too long");
-    check_failed(refused(R"({"error":"[{'type': 'extra_forbidden', 'loc': ('body', 'x')}]"})"),
-                 request_status::http, "extra_forbidden");
 }
 
 // ---- streams that break, and forms that differ --------------------------------------------------
@@ -1140,15 +956,7 @@ TEST_CASE("of an API that tells usage events are tokens only where somebody says
 
 // ---- OpenAI in one piece -----------------------------------------------------------------------
 
-TEST_CASE("OpenAI: answers in one piece") {
-    check_ok(heard_document(openai_chat,
-                            R"({"id":"c","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant",)"
-                            R"("content":"It is"},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":3}})"),
-             {1, 3, 3, 9, "stop", "It is"});
-    check_ok(heard_document(openai_completions,
-                            R"({"object":"text_completion","choices":[{"index":0,"text":" far","finish_reason":"length"}],)"
-                            R"("usage":{"prompt_tokens":9,"completion_tokens":1}})"),
-             {1, 1, 1, 9, "length", " far"});
+TEST_CASE("OpenAI: what in one piece is no answer") {
     check_failed(heard_document(openai_chat, R"({"choices":[{"message":{"content":"It"}}]})"),
                  request_status::protocol, "number of tokens");
     check_failed(heard_document(openai_chat, R"({"choices":[],"usage":{"completion_tokens":0}})"),
@@ -1158,6 +966,8 @@ TEST_CASE("OpenAI: answers in one piece") {
                  request_status::server, "busy");
     check_failed(heard(openai_chat, "text/event-stream", "data: [DONE]\n\n", false),
                  request_status::protocol, "not a JSON document");
+    CHECK(heard_document(api_format::openai_embeddings, R"({"object":"list","data":[],"usage":{}})").r.status ==
+          request_status::empty);
     request_spec r;
     r.prompt = "Hi";
     r.stream = false;
@@ -1165,22 +975,12 @@ TEST_CASE("OpenAI: answers in one piece") {
     CHECK(at(body_of(openai_chat, r), {"stream_options"}) == "none");
 }
 
-TEST_CASE("embeddings: an answer of no tokens, which says how many it read") {
-    const heard_answer a = heard_document(api_format::openai_embeddings,
-R"({"object":"list","data":[{"object":"embedding","index":0,"embedding":[-0.006,0.021,0.5]}],
-"model":"m","usage":{"prompt_tokens":8,"total_tokens":8}})");
-    check_ok(a, {1, 0, 1, 8, "stop", ""});
+TEST_CASE("embeddings: an answer of no tokens, in numbers that are no list") {
+    const heard_answer a = heard_document(
+        api_format::openai_embeddings,
+        R"({"data":[{"index":0,"embedding":"AAAAPw=="}],"usage":{"prompt_tokens":9,"total_tokens":9}})");
+    check_ok(a, {1, 0, 1, 9, "stop", ""});
     CHECK(a.r.token_source == token_origin::usage);
-    // As vLLM tells it, and in numbers that are no list.
-    check_ok(heard_document(api_format::openai_embeddings,
-R"({"id":"embd-1","object":"list","created":1,"model":"m","data":[{"index":0,"object":"embedding",
-"embedding":"AAAAPw=="}],"usage":{"prompt_tokens":9,"total_tokens":9,"completion_tokens":0,
-"prompt_tokens_details":null}})"), {1, 0, 1, 9, "stop", ""});
-    CHECK(heard_document(api_format::openai_embeddings, R"({"object":"list","data":[],"usage":{}})").r.status ==
-          request_status::empty);
-    check_failed(heard_document(api_format::openai_embeddings,
-                                R"({"error":{"message":"too long","type":"invalid_request_error"}})"),
-                 request_status::server, "too long");
 }
 
 TEST_CASE("rerank: scores, with the tokens of the input as each server tells them") {
@@ -1280,12 +1080,8 @@ TEST_CASE("every API stands in the table at its enumerator's place, with all tha
         CHECK(bool(a.read_whole) == bool(a.read));
     }
     CHECK(api_named("openai") == nullptr);
-    CHECK(std::string(traits_of(tgi).name) == "tgi");
-    CHECK(std::string(traits_of(plain_text).name) == "plain_text");
-    CHECK(std::string(traits_of(anthropic).name) == "anthropic");
-    CHECK(std::string(traits_of(api_format::openai_embeddings).name) == "openai_embeddings");
-    CHECK(std::string(traits_of(api_format::rerank).name) == "rerank");
-    CHECK(std::string(traits_of(api_format::score).name) == "score");
-    CHECK(std::string(traits_of(api_format::sglang_score).name) == "sglang_score");
-    CHECK(std::string(traits_of(openai_responses).name) == "openai_responses");
+    for (const auto& [api, name] : {std::pair(tgi, "tgi"), std::pair(plain_text, "plain_text"),
+                                    std::pair(anthropic, "anthropic"), std::pair(openai_responses, "openai_responses"),
+                                    std::pair(api_format::sglang_score, "sglang_score")})
+        CHECK(std::string(traits_of(api).name) == name);
 }

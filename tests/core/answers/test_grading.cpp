@@ -15,9 +15,6 @@ using namespace llmbench::detail;
 
 namespace {
 
-graded_as by_text(const std::string& text, const std::string& key) {
-    return graded(text, {.by = exact, .key = key}).is;
-}
 std::string number_read(const std::string& text) {
     return graded(text, {.by = last_number, .key = "42"}).read;
 }
@@ -30,56 +27,18 @@ std::string letter_read(const std::string& text, int choices = 4) {
 
 }  // namespace
 
-TEST_CASE("exact is the same text but for space around it") {
-    CHECK(by_text("\n Paris \n", "Paris") == graded_as::right);
-    CHECK(by_text("paris", "Paris") == graded_as::wrong);
-    CHECK(by_text("It is Paris", "Paris") == graded_as::wrong);
-    CHECK(by_text("", "Paris") == graded_as::unreadable);
-    CHECK(by_text(" \n\t", "Paris") == graded_as::unreadable);
-}
-
-TEST_CASE("a key that is part of a wrong number is wrong") {
-    CHECK(by_number("The answer is 42.", "4") == graded_as::wrong);
-    CHECK(by_number("4", "42") == graded_as::wrong);
-    CHECK(by_number("So 42", "42") == graded_as::right);
-    CHECK(by_number("-42", "42") == graded_as::wrong);
-    CHECK(by_number("14.5", "4.5") == graded_as::wrong);
-}
-
-TEST_CASE("numbers are compared as numbers, without their commas") {
-    CHECK(by_number("#### 1,234", "1234") == graded_as::right);
-    CHECK(by_number("#### $1,234.00", "1,234") == graded_as::right);
-    CHECK(by_number("that makes 18.00 dollars.", "18") == graded_as::right);
-    CHECK(by_number("it is .5", "0.5") == graded_as::right);
-    CHECK(by_number("x = -3", "-3") == graded_as::right);
-    CHECK(number_read("5-3") == "3");          // a difference, and no sign
-    CHECK(number_read("2 and 3,4").empty());   // a list or a decimal comma: nobody can say
-    CHECK(number_read("#### 7\nI checked it in 3 steps") == "7");
+TEST_CASE("what can be read in no way, or in several, is nothing") {
+    CHECK(number_read("2 and 3,4").empty());  // a list or a decimal comma: nobody can say
+    CHECK(number_read("5-3") == "3");         // a difference, and no sign
     CHECK(number_read("#### 7\nno: #### 8") == "8");
     CHECK(number_read("first 5, then ####") == "5");
-    CHECK(by_number("I do not know", "42") == graded_as::unreadable);
     CHECK(by_number("nan", "42") == graded_as::unreadable);
     CHECK(by_number("inf 0x", "0") == graded_as::right);  // of which 0 is the last number
     CHECK(by_number(std::string(400, '9'), "42") != graded_as::right);
-}
-
-TEST_CASE("a choice is the letter that was named, and not one of the list that is repeated") {
-    CHECK(letter_read("B") == "B");
-    CHECK(letter_read("**B**\nbecause A is wrong") == "B");
-    CHECK(letter_read("(b)") == "B");
-    CHECK(letter_read("A. cats\nB. dogs\nC. birds\nD. fish\nThe answer is B.") == "B");
-    CHECK(letter_read("A. cats\nB. dogs\nC. birds\nD. fish\nI choose C because D is no bird. "
-                      "The answer is (C)") == "C");
-    CHECK(letter_read("The answer is B. Wait. The answer is C.") == "C");
-    CHECK(letter_read("so \\boxed{D} and not A") == "D");
-    CHECK(letter_read("The answer is B\nso \\boxed{D}") == "D");
-    CHECK(letter_read("A and B are wrong, therefore C") == "C");
     CHECK(letter_read("A or B").empty());
-    CHECK(letter_read("D it is, as A bird has no fur") == "D");
-    CHECK(letter_read("D it is: a bird") == "D");
     CHECK(letter_read("The answer is E", 4).empty());
     CHECK(letter_read("The answer is E", 5) == "E");
-    CHECK(letter_read("Because apples do. Can't say") == "");
+    CHECK(letter_read("Because apples do. Can't say").empty());
     CHECK(graded("dogs", {.by = choice, .key = "B", .choices = 4}).is == graded_as::unreadable);
 }
 

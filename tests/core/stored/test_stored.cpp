@@ -6,6 +6,7 @@
 #include "core/stored/stored.hpp"
 #include "core/stored/arm_fields.hpp"
 #include "core/reports/result_json.hpp"
+#include "support/full_record.hpp"
 #include "support/sample_gates.hpp"
 #include "support/texts.hpp"
 #include "support/timelines.hpp"
@@ -21,7 +22,8 @@ using namespace timelines;
 
 namespace {
 
-constexpr long long over_double = 9007199254740993;  // 2^53 + 1: no double is this
+using full_records::full_record;
+using full_records::over_double;
 
 scenario chat() {
     return {.workload = synthetic{.prompt_tokens = fixed(10), .output_tokens = fixed(11)},
@@ -474,43 +476,6 @@ TEST_CASE("what is no calibration is refused with its name, and so is noise that
 }
 
 // ---- records.jsonl ------------------------------------------------------------------------------
-
-namespace {
-record full_record() {
-    record r;
-    r.id = "llmbench-1c-0-17";
-    r.repeat = 3;
-    r.scheduled_ns = over_double;
-    r.dispatched_ns = over_double + 2;
-    r.connected_ns = over_double + 4;
-    r.sent_ns = over_double + 6;
-    r.first_token_ns = over_double + 8;
-    r.last_token_ns = over_double + 10;
-    r.end_ns = over_double + 12;
-    r.second_token_ns = over_double + 9;
-    r.first_answer_ns = over_double + 11;
-    r.reasoning_tokens = 6;
-    r.hidden_tokens = 4;
-    r.late_ns = 1'000'003;
-    r.prompt_tokens = 17;
-    r.output_tokens = 9;
-    r.events = 4;
-    r.first_event_tokens = 2;
-    r.http_status = 200;
-    r.status = request_status::ok;
-    r.finish_reason = "stop";
-    r.cached_tokens = 16;
-    r.conversation = 9007199254740993;
-    r.turn = 2;
-    r.reads = 3;
-    r.first_read_events = 2;
-    r.text_bytes = 40;
-    r.most_prompt_tokens = 90;
-    r.choices = 5;
-    r.resends = 1;
-    return r;
-}
-}  // namespace
 
 TEST_CASE("a record of an older version says nothing of turns and caches") {
     std::string line = record_json(full_record(), "chat"), gate;
