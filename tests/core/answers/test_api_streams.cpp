@@ -712,67 +712,38 @@ TEST_CASE("an empty error is none") {
                  request_status::server, R"({"code":500})");
 }
 
-TEST_CASE("content in parts is text, and reasoning where they think") {
+// What each field of a delta is read as: reality/fields.md, by core/dialects/test_fields.
+
+TEST_CASE("content in parts is text, wherever it is in the list, and in no form that is not known") {
     const heard_answer a = heard_events(openai_chat,
         chat_chunk(R"("content":[{"type":"thinking","thinking":[{"type":"text","text":"Hm"}],"closed":false}])") +
-        chat_chunk(R"("content":[{"type":"thinking","thinking":[]}])") +
-        chat_chunk(R"("content":[{"type":"text","text":"To"},{"type":"text","text":" it"}])") + chat_end);
-    check_ok(a, {2, 2, 1, 9, "stop", "To it"});
-    CHECK(a.r.text_bytes == 7);
-    const stream_event thought = openai_events::read_event(
-        "", R"({"choices":[{"index":0,"delta":{"content":[{"type":"thinking","thinking":"Hm"}]}}]})");
-    CHECK((thought.content && !thought.answer && thought.reasoning_bytes == 2));
-    const heard_answer other = heard_events(openai_chat,
-        chat_chunk(R"("content":"")") + chat_chunk(R"("content":["It"])") +
-        chat_chunk(R"("content":[{"type":"reference","reference_ids":[1]}])") + chat_end);
-    check_ok(other, {1, 2, 1, 9, "stop", "It"});
+        chat_chunk(R"("content":[{"type":"thinking","thinking":[]}])") + chat_chunk(R"("content":["To"])") +
+        chat_chunk(R"("content":[{"type":"text","text":" it"},{"type":"text","text":" is"}])") + chat_end);
+    check_ok(a, {3, 2, 1, 9, "stop", "To it is"});
+    CHECK(a.r.text_bytes == 10);
+    CHECK(a.r.first_answer_ns >= a.r.first_token_ns);
     CHECK(heard_document(openai_chat,
                          R"({"choices":[{"index":0,"message":{"content":[{"type":"thinking","thinking":[{"type":"text",)"
                          R"("text":"Hm"}]},{"type":"text","text":"To"}]},"finish_reason":"stop"}],)"
                          R"("usage":{"prompt_tokens":9,"completion_tokens":2}})").words == "To");
-    // By whatever name a gateway has for thoughts.
-    for (const char* thoughts :
-         {R"("thinking":"Hm")", R"("reasoning_text":"Hm")", R"("reasoning":null,"thinking":"Hm")",
-          R"("reasoning_details":[{"type":"reasoning.text","text":"Hm"}])",
-          R"("reasoning_details":[{"type":"reasoning.summary","summary":"Hm"}])",
-          R"("content":[{"type":"reasoning","summary":[{"type":"summary_text","text":"Hm"}]}])",
-          R"("reasoning_content":"Hm","reasoning":"Hm","reasoning_details":[{"text":"Hm"}])"}) {
-        CAPTURE(thoughts);
-        const heard_answer h = heard_events(
-            openai_chat, chat_chunk(thoughts) + chat_chunk(R"("content":"To")") + chat_end);
-        CHECK(h.r.status == request_status::ok);
-        CHECK(h.r.events == 2);
-        const stream_event e = openai_events::read_event(
-            "", R"({"choices":[{"index":0,"delta":{)" + std::string(thoughts) + "}}]}");
-        CHECK((e.content && !e.answer));
-        CHECK(h.words == "To");
-    }
-    // Which they are not by every name.
-    check_ok(heard_events(openai_chat, chat_chunk(R"("content":"To","stop_reason":"x")") + chat_end),
-             {1, 2, 1, 9, "stop", "To"});
-    for (const char* unknown : {"7", "[7]", "{\"value\":\"To\"}", "[{\"value\":\"To\"}]", "true"})
+    for (const char* unknown : {"7", "[7]", "[{\"value\":\"To\"}]", "true"})
         check_failed(heard_events(openai_chat, chat_chunk(std::string("\"content\":") + unknown) + chat_end),
                      request_status::protocol, "\"content\" is in a form that is not known: ");
 }
 
-TEST_CASE("usage that leaves out the reasoning is told by its total") {
-    const auto of = [](const char* usage) {
-        return heard_events(openai_chat,
-                            chat_chunk(R"("reasoning_content":"Hm")") + chat_chunk(R"("reasoning":" so")") +
-                                chat_chunk(R"("content":"To","reasoning_content":null)") +
-                                chat_chunk("", R"(,"finish_reason":"stop")") + "data: {\"choices\":[],\"usage\":" +
-                                usage + "}\n\ndata: [DONE]\n\n").r;
+TEST_CASE("a setting is no thought, a mark of one is, and what is only announced is no event") {
+    const auto of = [](const std::string& delta) {
+        return heard_events(openai_chat, chat_chunk(delta) + chat_chunk(R"("content":"To")") + chat_end).r;
     };
-    CHECK(of(R"({"prompt_tokens":9,"completion_tokens":1,"total_tokens":13})").output_tokens == 4);
-    CHECK(of(R"({"prompt_tokens":9,"completion_tokens":4,"total_tokens":13})").output_tokens == 4);
-    CHECK(of(R"({"prompt_tokens":9,"completion_tokens":1,"total_tokens":10})").output_tokens == 1);
-    CHECK(of(R"({"prompt_tokens":9,"completion_tokens":1})").output_tokens == 1);
-    // What was reasoned and never streamed is no part of it.
-    const record kept = heard_events(openai_chat,
-        chat_chunk(R"("content":"To")") + chat_chunk("", R"(,"finish_reason":"stop")") +
-        R"(data: {"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":1,"total_tokens":99}})"
-        "\n\ndata: [DONE]\n\n").r;
-    CHECK(kept.output_tokens == 1);
+    for (const char* setting : {"reasoning_level", "thinking_budget", "thinking_enabled", "stop_reason"})
+        CHECK(of(R"("content":"Hi",")" + std::string(setting) + R"(":"high")").text_bytes == 4);
+    for (const char* mark : {R"("is_thinking":true)", R"("type":"thinking")", R"("provider_specific_fields":{"thought":true})"})
+        CHECK(heard_events(openai_chat, chat_chunk(R"("content":"Hm",)" + std::string(mark)) + chat_end).r.first_answer_ns == 0);
+    for (const char* announced : {R"("content":[{"type":"status","text":"searching"}])",
+                                  R"("tool_calls":[{"index":0,"id":"c","function":{"name":"","arguments":""}}])"})
+        CHECK(of(announced).events == 1);
+    check_failed(heard_events(openai_chat, chat_chunk(R"("audio":{"id":"a","data":"UklGR"})") + chat_end),
+                 request_status::empty, "complete with sound or images only");
 }
 
 TEST_CASE("words for nothing are no finish reason, no error and no number") {
@@ -817,56 +788,6 @@ TEST_CASE("an answer without a reason ended in order where usage counts it and t
     check_failed(heard_events(openai_chat, chat_chunk(R"("content":"To")") +
                                                R"(data: {"choices":[],"usage":{"completion_tokens":1}})" "\n\n"),
                  request_status::truncated, "");
-}
-
-TEST_CASE("reasoning in two fields is one, and what is opaque is no event") {
-    const auto of = [](const std::string& delta) { return heard_events(openai_chat, chat_chunk(delta) + chat_end).r; };
-    for (const char* setting : {"reasoning_level", "thinking_budget", "thinking_enabled", "reasoning_effort", "think_time"})
-        CHECK(of(R"("content":"To",")" + std::string(setting) + R"(":"high")").text_bytes == 2);
-    for (const char* mark : {R"("is_thinking":true)", R"("type":"thinking")", R"("provider_specific_fields":{"thought":true})"}) {
-        const record thought = heard_events(openai_chat, chat_chunk(R"("content":"Hm",)" + std::string(mark)) +
-                                                             chat_chunk(R"("content":"To")") + chat_end).r;
-        CHECK(thought.first_answer_ns >= thought.first_token_ns);
-        CHECK(heard_events(openai_chat, chat_chunk(R"("content":"Hm",)" + std::string(mark)) + chat_end).r.first_answer_ns == 0);
-    }
-    for (const char* announced : {R"("content":[{"type":"status","text":"searching"}])",
-                                  R"("tool_calls":[{"index":0,"id":"c","function":{"name":"","arguments":""}}])"})
-        CHECK(heard_events(openai_chat, chat_chunk(announced) + chat_chunk(R"("content":"To")") + chat_end).r.events == 1);
-    CHECK(of(R"("reasoning_content":"Hm","reasoning":"Hm","content":"")").text_bytes == 2);
-    CHECK(of(R"("content":"Hi","content_blocks":[{"type":"text","text":"Hi"}])").text_bytes == 2);
-    const record r = heard_events(openai_chat,
-        chat_chunk(R"("content":"","reasoning_details":[{"type":"reasoning.encrypted","data":"gAAAAAB"}])") +
-        chat_chunk(R"("content":"To")") + chat_chunk(R"("content":" it")") +
-        chat_chunk(R"("content":"","citations":["https://a"],"safety_ratings":[{"category":"HARM"}])") +
-        R"(data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,)"
-        R"("completion_tokens":12,"completion_tokens_details":{"reasoning_tokens":10}}})"
-        "\n\ndata: [DONE]\n\n").r;
-    CHECK(r.events == 2);
-    CHECK(r.output_tokens == 12);
-    CHECK(r.hidden_tokens == 10);
-    check_failed(heard_events(openai_chat, chat_chunk(R"("audio":{"id":"a","data":"UklGR"})") + chat_end),
-                 request_status::empty, "complete with sound or images only");
-}
-
-TEST_CASE("content that is marked as a thought is reasoning") {
-    const std::string marked = R"(,"extra_content":{"google":{"thought":true}})";
-    answer_reader reader;
-    reader.reset(traits_of(openai_chat), {.is_kept = true});
-    reader.feed("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n", 1);
-    long long now = 0;
-    for (const std::string& event :
-         {chat_chunk(R"("content":"<thought>Let")" + marked), chat_chunk(R"("content":" me")" + marked),
-          chat_chunk(R"("content":"</thought>It")"), chat_chunk(R"("content":" is")"), chat_end}) {
-        char size[16];
-        std::snprintf(size, sizeof size, "%zx\r\n", event.size());
-        reader.feed(size + event + "\r\n", now += 1'000'000);
-    }
-    record r;
-    reader.timeline().write_to(r);
-    CHECK(r.first_token_ns == 1'000'000);
-    CHECK(r.first_answer_ns == 3'000'000);
-    CHECK(reader.words() == "</thought>It is");
-    CHECK(reader.said().reasoning == "<thought>Let me");
 }
 
 TEST_CASE("the bytes of an answer tell what it is, where its content type does not") {

@@ -83,16 +83,6 @@ TEST_CASE("OpenAI: where a delta has both, its answer has begun; null and empty 
     CHECK(nulls.first_answer_ns == 2 * ms);
 }
 
-TEST_CASE("OpenAI: a refusal and a call of a tool are answers") {
-    for (const char* answer :
-         {R"("refusal":"No")",
-          R"("tool_calls":[{"index":0,"function":{"name":"f","arguments":""}}])"}) {
-        const record r = heard_events(
-            openai_chat, {delta(R"("reasoning_content":"So")"), delta(answer), "[DONE]"});
-        CHECK(r.first_answer_ns == 2 * ms);
-    }
-}
-
 TEST_CASE("an answer that is reasoning alone has no first answer; one without has its first token") {
     const record never = heard_events(
         openai_chat, {delta(R"("reasoning_content":"So")"), delta(R"("reasoning_content":" it")"),
@@ -105,20 +95,6 @@ TEST_CASE("an answer that is reasoning alone has no first answer; one without ha
     CHECK(plain.first_answer_ns == plain.first_token_ns);
     CHECK(plain.second_token_ns == 0);
     CHECK(!has_reasoned(plain));
-}
-
-TEST_CASE("OpenAI: reasoning tokens stand in the details of the usage, or beside it") {
-    const auto reported = [](const std::string& usage) {
-        return heard_events(openai_chat, {delta(R"("reasoning_content":"So")"),
-                                          delta(R"("content":"Yes")"), end_event,
-                                          R"({"choices":[],"usage":)" + usage + "}", "[DONE]"})
-            .reasoning_tokens;
-    };
-    CHECK(reported(R"({"prompt_tokens":9,"completion_tokens":30,)"
-               R"("completion_tokens_details":{"reasoning_tokens":24}})") == 24);
-    CHECK(reported(R"({"prompt_tokens":9,"completion_tokens":30,"reasoning_tokens":21})") == 21);
-    CHECK(reported(R"({"prompt_tokens":9,"completion_tokens":30,"completion_tokens_details":null})") ==
-          -1);
 }
 
 TEST_CASE("absurd numbers of a server make no record that cannot be read") {
@@ -161,16 +137,7 @@ TEST_CASE("no sum of an answer's bytes leaves what an int holds") {
     CHECK(asked_score(asked).characters == 2147483647);
 }
 
-TEST_CASE("Ollama: thinking is no answer, in a chat and in what is generated") {
-    const record chat = heard(
-        ollama, "application/x-ndjson",
-        {R"({"model":"m","message":{"role":"assistant","content":"","thinking":"Hm"},"done":false})"
-         "\n",
-         R"({"model":"m","message":{"role":"assistant","content":"Yes"},"done":false})" "\n",
-         R"({"model":"m","message":{"role":"assistant","content":""},"done":true,)"
-         R"("done_reason":"stop","prompt_eval_count":5,"eval_count":7})" "\n"});
-    CHECK(chat.first_token_ns == 1 * ms);
-    CHECK(chat.first_answer_ns == 2 * ms);
+TEST_CASE("Ollama: thinking is no answer in what is generated, either") {
     const record generated =
         heard(ollama_generate, "application/x-ndjson",
               {R"({"model":"m","response":"","thinking":"Hm","done":false})" "\n",
@@ -178,26 +145,6 @@ TEST_CASE("Ollama: thinking is no answer, in a chat and in what is generated") {
                R"({"model":"m","response":"","done":true,"eval_count":2})" "\n"});
     CHECK(generated.first_token_ns == 1 * ms);
     CHECK(generated.first_answer_ns == 2 * ms);
-}
-
-TEST_CASE("Anthropic: a thinking block is no answer, nor is its signature") {
-    const record r = heard_events(
-        anthropic,
-        {R"({"type":"message_start","message":{"usage":{"input_tokens":25,"output_tokens":1}}})",
-         R"({"type":"content_block_start","index":0,"content_block":{"type":"thinking",)"
-         R"("thinking":"","signature":""}})",
-         R"({"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta",)"
-         R"("thinking":"Hm"}})",
-         R"({"type":"content_block_delta","index":0,"delta":{"type":"signature_delta",)"
-         R"("signature":"EqQ"}})",
-         R"({"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}})",
-         R"({"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"Yes"}})",
-         R"({"type":"message_delta","delta":{"stop_reason":"end_turn"},)"
-         R"("usage":{"output_tokens":9}})",
-         R"({"type":"message_stop"})"});
-    CHECK(r.events == 2);
-    CHECK(r.first_token_ns == 3 * ms);
-    CHECK(r.first_answer_ns == 6 * ms);
 }
 
 TEST_CASE("APIs that know no reasoning answer with their first content") {

@@ -18,14 +18,6 @@ namespace {
 stream_event read(const std::string& data, const char* type = "") {
     return openai_events::read_event(type, data);
 }
-
-/// A chat event with this delta in its only choice.
-stream_event delta(const std::string& d) {
-    return read(
-        R"({"id":"c1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":)" +
-        d + R"(,"logprobs":null,"finish_reason":null}]})");
-}
-
 std::string openai_body(api_format api, const std::string& model, const request_spec& r) {
     return request_body(traits_of(api), model, r);
 }
@@ -41,30 +33,6 @@ std::string message(const picojson::value& body, std::size_t i, const char* fiel
 }
 
 }  // namespace
-
-// ---- content -----------------------------------------------------------------------------------
-
-TEST_CASE("events that carry no generated output are not content") {
-    for (const std::string d :
-         {R"({"role":"assistant"})", R"({"role":"assistant","content":""})",
-          R"({"role":"assistant","content":null})", "{}", "null",
-          R"({"content":"","reasoning_content":null})", R"({"tool_calls":[]})",
-          R"({"tool_calls":null})", R"({"function_call":{}})", R"({"function_call":null})",
-          R"({"content":[]})", R"({"content":[""]})", R"({"refusal":null,"content":""})"}) {
-        CAPTURE(d);
-        const stream_event e = delta(d);
-        CHECK_FALSE(e.content);
-        CHECK_FALSE(e.malformed);
-        CHECK(e.error.empty());
-    }
-    CHECK(delta(R"({"content":["a"]})").content);
-    CHECK(delta(R"({"content":5})").malformed);
-    CHECK_FALSE(read(R"({"choices":[{"index":0,"text":"","finish_reason":"stop"}]})").content);
-    CHECK_FALSE(read(R"({"choices":[{"index":0}]})").content);
-    CHECK_FALSE(read(R"({"choices":[]})").content);
-    CHECK_FALSE(read(R"({"choices":null})").content);
-    CHECK_FALSE(read("{}").content);
-}
 
 // ---- tokens ------------------------------------------------------------------------------------
 

@@ -39,17 +39,11 @@ split split_of(const char* json, const streamed_content& s) {
 
 TEST_CASE("a total is the sum of prompt, completion and what is apart; only output that came counts") {
     const streamed_content thinks = streamed(40, 20), plain = streamed(40);
-    // Cached and written tokens apart: the prompt is longer.
-    CHECK(split_of(R"({"prompt_tokens":12,"completion_tokens":40,"total_tokens":172,"cache_read_input_tokens":120})",
-                   thinks) == split{132, 40, 0});
+    // What the page of fields does not have (test_fields). Cached and written tokens apart: the prompt is longer.
     CHECK(split_of(R"({"prompt_tokens":12,"completion_tokens":40,"total_tokens":182,"cache_read_input_tokens":100,)"
                    R"("cache_creation_input_tokens":30})", thinks) == split{142, 40, 0});
-    // In the prompt.
-    CHECK(split_of(R"({"prompt_tokens":132,"completion_tokens":40,"total_tokens":172,"prompt_tokens_details":)"
-                   R"({"cached_tokens":120}})", thinks) == split{132, 40, 0});
-    // Tool use, citations, sound and a rejected prediction apart.
-    for (const char* apart : {R"("tool_use_prompt_tokens":120)", R"("citation_tokens":120)",
-                              R"("completion_tokens_details":{"audio_tokens":120})",
+    // Sound and a rejected prediction apart.
+    for (const char* apart : {R"("completion_tokens_details":{"audio_tokens":120})",
                               R"("completion_tokens_details":{"rejected_prediction_tokens":120})"}) {
         CAPTURE(apart);
         const std::string json =
@@ -59,7 +53,6 @@ TEST_CASE("a total is the sum of prompt, completion and what is apart; only outp
     // Reasoning apart counts if it was streamed, and the text bears it.
     const char* xai = R"({"prompt_tokens":12,"completion_tokens":20,"total_tokens":52,)"
                       R"("completion_tokens_details":{"reasoning_tokens":20}})";
-    CHECK(split_of(xai, thinks) == split{12, 40, 0});
     CHECK(split_of(xai, plain) == split{12, 20, 0});
     const char* much = R"({"prompt_tokens":12,"completion_tokens":20,"total_tokens":632,)"
                        R"("completion_tokens_details":{"reasoning_tokens":600}})";
@@ -69,8 +62,6 @@ TEST_CASE("a total is the sum of prompt, completion and what is apart; only outp
     const char* gemini = R"({"prompt_tokens":12,"completion_tokens":20,"total_tokens":52})";
     CHECK(split_of(gemini, thinks) == split{12, 40, 0});
     CHECK(split_of(gemini, plain) == split{12, 20, 0});
-    CHECK(split_of(R"({"prompt_tokens":12,"completion_tokens":20,"total_tokens":900})", thinks) ==
-          split{12, 20, -1});
     // What may be either is not counted.
     CHECK(split_of(R"({"prompt_tokens":12,"completion_tokens":20,"total_tokens":52,"reasoning_tokens":20,)"
                    R"("cached_tokens":20})", thinks) == split{32, 20, 0});
@@ -128,15 +119,7 @@ TEST_CASE("parts of the completion that never come as text are hidden") {
     CHECK(split_of(R"({"completion_tokens":260,"reasoning_tokens":220})", summary).hidden == 0);
 }
 
-TEST_CASE("counts have many names, and a zero replaces none") {
-    for (const char* cached :
-         {R"("prompt_cache_hit_tokens":64,"prompt_cache_miss_tokens":36)", R"("cached_tokens":64)",
-          R"("prompt_tokens_details":{"cached_tokens":64})", R"("input_tokens_details":{"cached_tokens":64})",
-          R"("cache_read_input_tokens":64)", R"("prompt_tokens_details":{"cached_tokens":0},"cached_tokens":64)",
-          R"("prompt_cache_hit_tokens":64,"prompt_tokens_details":{"cached_tokens":0})"}) {
-        CAPTURE(cached);
-        CHECK(usage(("{\"prompt_tokens\":100," + std::string(cached) + "}").c_str()).cached_tokens == 64);
-    }
+TEST_CASE("a zero replaces no count, and what is no number is none") {
     usage_counts so_far = usage(R"({"prompt_tokens":25,"completion_tokens":1,"cached_tokens":20})");
     note_usage(so_far, usage(R"({"prompt_tokens":0,"completion_tokens":15,"cached_tokens":0})"));
     CHECK(so_far.prompt_tokens == 25);
@@ -225,9 +208,5 @@ TEST_CASE("words for nothing are nothing, but a model may say them") {
         CHECK(error_message(*v) == "");
     }
     for (const char* something : {"stop", "nullable", "0", "no"}) CHECK_FALSE(is_nothing(something));
-    CHECK(finish_reason_of("MAX_TOKENS") == "length");
-    CHECK(finish_reason_of("STOP") == "stop");
     CHECK(finish_reason_of("SAFETY") == "SAFETY");
-    for (const char* failed : {"ERROR", "Cancelled", "engine_overloaded", "MALFORMED_FUNCTION_CALL"})
-        CHECK(stream_event::is_failure(failed));
 }
