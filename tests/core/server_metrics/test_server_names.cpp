@@ -143,77 +143,77 @@ TEST_CASE("all queues of a page are its queue") {
                 quantity::waiting) == 8);
 }
 
-TEST_CASE("SGLang") {
-    const metrics_page page = page_of(
-        histogram("sglang:queue_time_seconds", "model_name=\"m\"", "2.5", "20.0") +
-        gauge("sglang:num_running_reqs", "sglang:num_running_reqs{tp_rank=\"0\"} 2.0\n") +
-        gauge("sglang:num_queue_reqs", "sglang:num_queue_reqs{tp_rank=\"0\"} 3.0\n") +
-        gauge("sglang:token_usage", "sglang:token_usage{tp_rank=\"0\"} 0.28\n") +
-        counter("sglang:prompt_tokens_total", "sglang:prompt_tokens_total 8.128902e+06\n") +
-        counter("sglang:generation_tokens_total", "sglang:generation_tokens_total 7e+06\n") +
-        counter("sglang:num_retracted_requests_total", "sglang:num_retracted_requests_total 1\n") +
-        counter("sglang:cached_tokens_total",
-                "sglang:cached_tokens_total{cache_source=\"device\"} 500\n"
-                "sglang:cached_tokens_total{cache_source=\"host\"} 30\n") +
-        counter("sglang:num_requests_total",
-                "sglang:num_requests_total{is_streaming=\"true\"} 18\n"
-                "sglang:num_requests_total{is_streaming=\"false\"} 2\n"));
-    REQUIRE(server_on(page) == "SGLang");
-    CHECK(value(page, quantity::running) == 2);
-    CHECK(value(page, quantity::waiting) == 3);
-    CHECK(value(page, quantity::kv_usage) == 0.28);
-    CHECK(value(page, quantity::queue_time) == 2.5);
-    CHECK(count(page, quantity::queue_time) == 20);
-    CHECK(value(page, quantity::prompt_tokens) == 8128902);
-    CHECK(value(page, quantity::generation_tokens) == 7000000);
-    CHECK(value(page, quantity::preemptions) == 1);
-    CHECK(value(page, quantity::prefix_queries) == 8128902);
-    CHECK(value(page, quantity::prefix_hits) == 530);
-    CHECK(value(page, quantity::requests_done) == 20);
-    CHECK(value(page, quantity::prefill_time) == -1);
-    // All of them, and of these those of each priority.
-    CHECK(value(page_of("sglang:num_running_reqs{priority=\"\"} 5\n"
-                        "sglang:num_running_reqs{priority=\"0\"} 4\n"
-                        "sglang:num_running_reqs{priority=\"7\"} 1\n"),
-                quantity::running) == 5);
-}
-
-TEST_CASE("TGI, where the work is told for each batch and tokens as a histogram") {
-    const metrics_page page = page_of(
-        gauge("tgi_batch_current_size", "tgi_batch_current_size 5\n") +
-        gauge("tgi_queue_size", "tgi_queue_size 6\n") +
-        histogram("tgi_request_queue_duration", "", "0.25", "4") +
-        "# TYPE tgi_batch_forward_duration histogram\n"
-        "tgi_batch_forward_duration_sum{method=\"prefill\"} 1.5\n"
-        "tgi_batch_forward_duration_count{method=\"prefill\"} 4\n"
-        "tgi_batch_forward_duration_sum{method=\"decode\"} 9\n"
-        "tgi_batch_forward_duration_count{method=\"decode\"} 400\n" +
-        histogram("tgi_request_generated_tokens", "", "512", "4") +
-        counter("tgi_request_success", "tgi_request_success 4\n"));
-    REQUIRE(server_on(page) == "TGI");
-    CHECK(value(page, quantity::running) == 5);
-    CHECK(value(page, quantity::waiting) == 6);
-    CHECK(value(page, quantity::queue_time) == 0.25);
-    CHECK(value(page, quantity::prefill_time) == -1);  // a batch is no request
-    CHECK(value(page, quantity::generation_tokens) == 512);
-    CHECK(value(page, quantity::requests_done) == 4);
-    CHECK(value(page, quantity::kv_usage) == -1);
-}
-
-TEST_CASE("TEI counts a request of several inputs as one, and inputs under other names") {
-    const metrics_page page = page_of(
-        gauge("te_queue_size", "te_queue_size 3\n") +
-        histogram("te_request_queue_duration", "", "0.25", "4") +
-        histogram("te_embed_queue_duration", "", "0.75", "12") +
-        counter("te_embed_success", "te_embed_success 12\n") +
-        counter("te_request_success", "te_request_success{method=\"single\"} 3\n"
-                                      "te_request_success{method=\"batch\"} 1\n"));
-    REQUIRE(server_on(page) == "TEI");
-    CHECK(value(page, quantity::waiting) == 3);
-    CHECK(value(page, quantity::queue_time) == 0.25);
-    CHECK(count(page, quantity::queue_time) == 4);
-    CHECK(value(page, quantity::requests_done) == 4);
-    CHECK(value(page, quantity::running) == -1);
+TEST_CASE("a name of each server's page is one quantity of it") {
+    const std::string done = "lmdeploy:request_success_total{finished_reason=\"ResponseType.";
+    const struct { std::string lines; const char* server; quantity of; double value, count = -1; } rows[] = {
+        {"sglang:num_running_reqs{tp_rank=\"0\"} 2\n", "SGLang", quantity::running, 2},
+        // All of them, and of these those of each priority.
+        {"sglang:num_running_reqs{priority=\"\"} 5\nsglang:num_running_reqs{priority=\"0\"} 4\n"
+         "sglang:num_running_reqs{priority=\"7\"} 1\n", "SGLang", quantity::running, 5},
+        {"sglang:token_usage{tp_rank=\"0\"} 0.28\n", "SGLang", quantity::kv_usage, 0.28},
+        {histogram("sglang:queue_time_seconds", "model_name=\"m\"", "2.5", "20.0"), "SGLang",
+         quantity::queue_time, 2.5, 20},
+        {"sglang:prompt_tokens_total 8.128902e+06\n", "SGLang", quantity::prompt_tokens, 8128902},
+        {"sglang:prompt_tokens_total 8.128902e+06\n", "SGLang", quantity::prefix_queries, 8128902},
+        {"sglang:cached_tokens_total{cache_source=\"device\"} 500\n"
+         "sglang:cached_tokens_total{cache_source=\"host\"} 30\n", "SGLang", quantity::prefix_hits, 530},
+        {"sglang:num_retracted_requests_total 1\n", "SGLang", quantity::preemptions, 1},
+        {"sglang:num_requests_total{is_streaming=\"true\"} 18\n"
+         "sglang:num_requests_total{is_streaming=\"false\"} 2\n", "SGLang", quantity::requests_done, 20},
+        {"tgi_batch_current_size 5\n", "TGI", quantity::running, 5},
+        {"tgi_queue_size 6\n", "TGI", quantity::waiting, 6},
+        {histogram("tgi_request_queue_duration", "", "0.25", "4"), "TGI", quantity::queue_time, 0.25, 4},
+        {histogram("tgi_batch_forward_duration", "method=\"prefill\"", "1.5", "4"), "TGI",
+         quantity::prefill_time, -1},  // a batch is no request
+        {histogram("tgi_request_generated_tokens", "", "512", "4"), "TGI", quantity::generation_tokens, 512, 4},
+        {"tgi_request_success 4\n", "TGI", quantity::requests_done, 4},
+        {"te_queue_size 3\n", "TEI", quantity::waiting, 3},
+        // A request of several inputs is one, and has inputs under other names.
+        {histogram("te_request_queue_duration", "", "0.25", "4") +
+         histogram("te_embed_queue_duration", "", "0.75", "12"), "TEI", quantity::queue_time, 0.25, 4},
+        {"te_embed_success 12\nte_request_success{method=\"single\"} 3\n"
+         "te_request_success{method=\"batch\"} 1\n", "TEI", quantity::requests_done, 4},
+        {"llamacpp:requests_processing 2\n", "llama.cpp", quantity::running, 2},
+        {"llamacpp:requests_deferred 1\n", "llama.cpp", quantity::waiting, 1},
+        {"llamacpp:tokens_predicted_total 256\n", "llama.cpp", quantity::generation_tokens, 256},
+        {"llamacpp:prompt_seconds_total 0.5\n", "llama.cpp", quantity::prefill_time, 0.5},
+        {"llamacpp:tokens_predicted_seconds_total 4.5\n", "llama.cpp", quantity::decode_time, 4.5},
+        {"llamacpp:spec_decode_num_drafts_total 9\n", "llama.cpp", quantity::drafts, 9},
+        {"llamacpp:n_decode_total 260\n", "llama.cpp", quantity::requests_done, -1},
+        {"lmdeploy:num_requests_running{engine=\"0\",model_name=\"m\"} 2.0\n", "LMDeploy", quantity::running, 2},
+        {"lmdeploy:num_requests_waiting 1\n", "LMDeploy", quantity::waiting, 1},
+        {"lmdeploy:gpu_cache_usage_perc 0.5\n", "LMDeploy", quantity::kv_usage, 0.5},
+        {histogram("lmdeploy:request_decode_time_seconds", "engine=\"0\"", "3", "2"), "LMDeploy",
+         quantity::decode_time, 3, 2},
+        // An older one does not say what its cache had.
+        {"lmdeploy:prompt_tokens_total 900.0\n", "LMDeploy", quantity::prefix_hits, -1},
+        {"lmdeploy:prompt_tokens_total 900.0\nlmdeploy:cached_tokens_total 300.0\n", "LMDeploy",
+         quantity::prefix_hits, 300},
+        {"lmdeploy:spec_decode_num_draft_tokens_total 27\n", "LMDeploy", quantity::draft_tokens, 27},
+        {"lmdeploy:spec_decode_num_accepted_tokens_total 12\n"
+         "lmdeploy:spec_decode_num_accepted_tokens_per_pos_total{position=\"0\"} 8\n", "LMDeploy",
+         quantity::accepted_tokens, 12},
+        {done + "FINISH\"} 6.0\n" + done + "CANCEL\"} 0.0\n", "LMDeploy", quantity::requests_done, 6},
+        // What it calls queued has what is being read, and no row.
+        {"dynamo_frontend_queued_requests 2\n", "Dynamo", quantity::waiting, -1},
+        {"dynamo_frontend_inflight_requests 3\n", "Dynamo", quantity::running, -1},
+        {histogram("dynamo_frontend_input_sequence_tokens", "model=\"m\"", "676", "5"), "Dynamo",
+         quantity::prompt_tokens, 676, 5},
+        {"dynamo_frontend_requests_total{status=\"success\"} 5\ndynamo_frontend_requests_total{status=\"error\"} 1\n",
+         "Dynamo", quantity::requests_done, 5},
+        {"gpu_energy_consumed{gpu_id=\"0\"} 2.5e+09\n", "AMD Device Metrics Exporter", quantity::energy, 2500},
+        {"gpu_power_usage{gpu_id=\"0\"} 450\n", "AMD Device Metrics Exporter", quantity::power, 450},
+        {"gpu_gfx_activity{gpu_id=\"0\"} 80\n", "AMD Device Metrics Exporter", quantity::utilisation, 0.8},
+        {"gpu_junction_temperature{gpu_id=\"0\"} 70\n", "AMD Device Metrics Exporter", quantity::temperature, 70}};
+    for (const auto& row : rows) {
+        CAPTURE(row.lines);
+        const metrics_page page = page_of(row.lines);
+        REQUIRE(server_on(page) == row.server);
+        CHECK(value(page, row.of) == doctest::Approx(row.value));
+        CHECK(count(page, row.of) == row.count);
+    }
+    // Anybody may begin a name so.
+    CHECK(!found_in(page_of("gpu_clock_mhz 1\ngpu_temperature_celsius 2\n")));
 }
 
 TEST_CASE("trtllm-serve, whose blocks of the cache are not mixed with tokens of prompts") {
@@ -267,88 +267,6 @@ TEST_CASE("Triton tells with labels what others tell with names, and microsecond
     CHECK(value(page, quantity::utilisation) == 0.5);
 }
 
-TEST_CASE("llama.cpp, where a count of decode calls is none of requests") {
-    const metrics_page page = page_of(
-        counter("llamacpp:prompt_tokens_total", "llamacpp:prompt_tokens_total 64\n") +
-        counter("llamacpp:prompt_seconds_total", "llamacpp:prompt_seconds_total 0.5\n") +
-        counter("llamacpp:tokens_predicted_total", "llamacpp:tokens_predicted_total 256\n") +
-        counter("llamacpp:tokens_predicted_seconds_total",
-                "llamacpp:tokens_predicted_seconds_total 4.5\n") +
-        counter("llamacpp:n_decode_total", "llamacpp:n_decode_total 260\n") +
-        counter("llamacpp:n_tokens_max", "llamacpp:n_tokens_max 512\n") +
-        gauge("llamacpp:requests_processing", "llamacpp:requests_processing 2\n") +
-        gauge("llamacpp:requests_deferred", "llamacpp:requests_deferred 1\n") +
-        "llamacpp:spec_decode_num_drafts_total 9\n");
-    REQUIRE(server_on(page) == "llama.cpp");
-    CHECK(value(page, quantity::running) == 2);
-    CHECK(value(page, quantity::waiting) == 1);
-    CHECK(value(page, quantity::prompt_tokens) == 64);
-    CHECK(value(page, quantity::generation_tokens) == 256);
-    CHECK(value(page, quantity::prefill_time) == 0.5);
-    CHECK(count(page, quantity::prefill_time) == -1);
-    CHECK(value(page, quantity::decode_time) == 4.5);
-    CHECK(value(page, quantity::drafts) == 9);
-    CHECK(value(page, quantity::requests_done) == -1);
-    // A version that does not count what its cache had.
-    CHECK(value(page, quantity::prefix_queries) == -1);
-    CHECK(value(page, quantity::prefix_hits) == -1);
-}
-
-TEST_CASE("LMDeploy") {
-    const metrics_page page = page_of(
-        gauge("lmdeploy:num_requests_running",
-              "lmdeploy:num_requests_running{engine=\"0\",model_name=\"m\"} 2.0\n") +
-        "lmdeploy:num_requests_waiting 1\nlmdeploy:gpu_cache_usage_perc 0.5\n" +
-        histogram("lmdeploy:request_decode_time_seconds", "engine=\"0\"", "3", "2") +
-        counter("lmdeploy:prompt_tokens_total", "lmdeploy:prompt_tokens_total 900.0\n") +
-        counter("lmdeploy:generation_tokens_total", "lmdeploy:generation_tokens_total 512.0\n"));
-    REQUIRE(server_on(page) == "LMDeploy");
-    CHECK(value(page, quantity::running) == 2);
-    CHECK(value(page, quantity::waiting) == 1);
-    CHECK(value(page, quantity::kv_usage) == 0.5);
-    CHECK(value(page, quantity::decode_time) == 3);
-    CHECK(value(page, quantity::generation_tokens) == 512);
-    // An older one does not say what its cache had, nor how many requests are done.
-    CHECK(value(page, quantity::prefix_hits) == -1);
-    CHECK(value(page, quantity::requests_done) == -1);
-
-    const std::string done = "lmdeploy:request_success_total{finished_reason=\"ResponseType.";
-    const metrics_page newer = page_of(
-        "lmdeploy:prompt_tokens_total 900.0\n" +
-        counter("lmdeploy:cached_tokens_total", "lmdeploy:cached_tokens_total 300.0\n") +
-        counter("lmdeploy:spec_decode_num_drafts_total",
-                "lmdeploy:spec_decode_num_drafts_total 9\n") +
-        "lmdeploy:spec_decode_num_draft_tokens_total 27\n"
-        "lmdeploy:spec_decode_num_accepted_tokens_total 12\n"
-        "lmdeploy:spec_decode_num_accepted_tokens_per_pos_total{position=\"0\"} 8\n" +
-        counter("lmdeploy:request_success_total",
-                done + "FINISH\"} 6.0\n" + done + "CANCEL\"} 0.0\n"));
-    CHECK(value(newer, quantity::prefix_queries) == 900);
-    CHECK(value(newer, quantity::prefix_hits) == 300);
-    CHECK(value(newer, quantity::drafts) == 9);
-    CHECK(value(newer, quantity::draft_tokens) == 27);
-    CHECK(value(newer, quantity::accepted_tokens) == 12);
-    CHECK(value(newer, quantity::requests_done) == 6);
-}
-
-TEST_CASE("Dynamo's front end: what it calls queued has what is being read, and no row") {
-    const std::string finished = "dynamo_frontend_requests_total{endpoint=\"completions\",status=";
-    const metrics_page page = page_of(
-        gauge("dynamo_frontend_queued_requests", "dynamo_frontend_queued_requests 2\n") +
-        gauge("dynamo_frontend_inflight_requests", "dynamo_frontend_inflight_requests 3\n") +
-        histogram("dynamo_frontend_input_sequence_tokens", "model=\"m\"", "676", "5") +
-        counter("dynamo_frontend_output_tokens_total",
-                "dynamo_frontend_output_tokens_total{model=\"m\"} 1208\n") +
-        counter("dynamo_frontend_requests_total",
-                finished + "\"success\"} 5\n" + finished + "\"error\"} 1\n"));
-    REQUIRE(server_on(page) == "Dynamo");
-    CHECK(value(page, quantity::running) == -1);
-    CHECK(value(page, quantity::waiting) == -1);
-    CHECK(value(page, quantity::prompt_tokens) == 676);
-    CHECK(value(page, quantity::generation_tokens) == 1208);
-    CHECK(value(page, quantity::requests_done) == 5);
-}
-
 TEST_CASE("dcgm-exporter, of two accelerators: millijoules, percent and megahertz") {
     const auto both = [](const std::string& name, const char* type, const char* a, const char* b) {
         const std::string labels = ",device=\"nvidia0\",modelName=\"H200\",hostname=\"h\"} ";
@@ -367,20 +285,6 @@ TEST_CASE("dcgm-exporter, of two accelerators: millijoules, percent and megahert
     CHECK(value(page, quantity::utilisation) == doctest::Approx(0.5));
     CHECK(value(page, quantity::temperature) == 62);
     CHECK(value(page, quantity::clock) == 1.5e9);
-}
-
-TEST_CASE("AMD's exporter: microjoules, and power under either name") {
-    const metrics_page page = page_of("gpu_energy_consumed{gpu_id=\"0\"} 2.5e+09\n"
-                                      "gpu_power_usage{gpu_id=\"0\"} 450\n"
-                                      "gpu_gfx_activity{gpu_id=\"0\"} 80\n"
-                                      "gpu_junction_temperature{gpu_id=\"0\"} 70\n");
-    REQUIRE(server_on(page) == "AMD Device Metrics Exporter");
-    CHECK(value(page, quantity::energy) == doctest::Approx(2500));
-    CHECK(value(page, quantity::power) == 450);
-    CHECK(value(page, quantity::utilisation) == doctest::Approx(0.8));
-    CHECK(value(page, quantity::temperature) == 70);
-    // Anybody may begin a name so.
-    CHECK(!found_in(page_of("gpu_clock_mhz 1\ngpu_temperature_celsius 2\n")));
 }
 
 TEST_CASE("whose page it is, the first family of a server tells") {
