@@ -39,6 +39,7 @@ SURVIVES = {
     "swap server_metrics and cached_on_page": "no metric is of the server's page and of usage",
     "swap cached_on_page and gaps_of_all": "no statistic is of cached tokens and of gaps",
     "swap untold_end and none_selected": "where no request is selected there are no events",
+    "swap none_selected and several_models": "where no request is selected no answer names a model",
     "swap usage_may_hide and usage_over_prompt": "no metric counts output tokens and is of prompts",
     "swap baseline_fails and baseline_may_fail": "one count has one of both causes",
     "swap baseline_may_fail and failed_too_often": "a comparison, and a limit of its own",
