@@ -498,7 +498,7 @@ inline void event_stream_cases(table& t) {
         true;
 }
 
-// ---- what the stream says; what each field is read as: reality/fields.md
+// ---- what the stream says; what each field is read as: data/fields.tsv
 
 inline void semantics_cases(table& t) {
     const auto says = [&](const char* name, const std::string& events, int n, int tokens,

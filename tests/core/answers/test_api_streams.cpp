@@ -712,7 +712,7 @@ TEST_CASE("an empty error is none") {
                  request_status::server, R"({"code":500})");
 }
 
-// What each field of a delta is read as: reality/fields.md, by core/dialects/test_fields.
+// What each field of a delta is read as: data/fields.tsv, by core/dialects/test_fields.
 
 TEST_CASE("content in parts is text, wherever it is in the list, and in no form that is not known") {
     const heard_answer a = heard_events(openai_chat,
