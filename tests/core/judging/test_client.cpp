@@ -75,6 +75,9 @@ TEST_CASE("a miss that late sends may have made is nobody's, and measured again"
                                     "late, so its load was not the one asked for");
     // Sends that were late by less than counts, or fewer than count, are no such thing.
     CHECK(outcome_on({3, late_repeat(180, 1.5)}, s) == verdict::fail);
+    const slo part = goodput(ttft <= 160_ms) >= 90_pct;
+    CHECK(outcome_on(three, part) == verdict::invalid);
+    CHECK(outcome_on({3, late_repeat(180, 1.5)}, part) == verdict::fail);
     vector<request> many;
     for (int i = 0; i < 200; ++i) many.push_back(answered(100.0 * i, 180));
     repeat_data one_of_100 = repeat_of(many);
