@@ -125,28 +125,73 @@ TEST_CASE("the chance that slow runs are all on one machine is Fisher's") {
     CHECK(chance_of_slow(10, 2, 3, 0) == doctest::Approx(1));
 }
 TEST_CASE("a red that slow runs of the machine explain is none") {
-    // The newest two of six runs on a are slow.
-    const vector<std::string> names = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"};
-    const auto a_turns = [](std::size_t i) { return i % 10 == 0 && i >= 40 ? std::log(1.2) : 0; };
-    const history_series s = runs_on(names, 60, a_turns);
+    // Three of the newest six runs on a are slow, now and then.
+    const auto now_and_then = [](std::size_t i) {
+        return i == 45 || i == 55 || i == 70 ? std::log(1.2) : 0;
+    };
+    const history_series s = runs_on({"a", "b", "c", "d", "e"}, 75, now_and_then);
     const history_read r = history_read_as(s, run_on::branch, 0, "a");
-    CHECK(r.learned.slow.on_it == 2);
-    CHECK(r.learned.slow.slow == 2);
-    CHECK(r.learned.slow.machines == 10);
+    CHECK(r.machines.all[0].turned == 0);
+    CHECK(r.learned.slow.on_it == 3);
+    CHECK(r.learned.slow.slow == 3);
+    CHECK(r.learned.slow.machines == 5);
     CHECK(r.learned.slow.explain());
-    const history_analysis l = judged_on(s, "a", std::log(1.2));
-    CHECK(l.outcome == verdict::inconclusive);
-    CHECK(l.withheld == history_hold::machine);
+    CHECK(judged_on(s, "a", std::log(1.2)).outcome == verdict::inconclusive);
     CHECK(judged_on(s, "a", std::log(1.5)).outcome == verdict::fail);
     CHECK(!history_read_as(s, run_on::branch, 0, "b").learned.slow.explain());
+}
+const vector<std::string> ten = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"};
+double a_turns(std::size_t i) { return i % 10 == 0 && i >= 40 ? std::log(1.2) : 0; }
 
-    // From three such runs on, the machine is one that is so slow since then.
-    const history_series later = runs_on(names, 80, a_turns);
-    const machine_effect a = history_read_as(later, run_on::branch).machines.all[0];
-    CHECK(a.turned == doctest::Approx(std::log(1.2)).epsilon(0.1));
-    CHECK(a.turned_at == 40);
-    CHECK(judged_on(later, "a", std::log(1.2)).outcome == verdict::pass);
-    CHECK(judged_on(later, "b", std::log(1.2)).outcome == verdict::fail);
+TEST_CASE("from two slow runs on a machine is one that is so slow since then") {
+    for (const std::size_t runs : {60, 80}) {
+        const history_series s = runs_on(ten, runs, a_turns);
+        const machine_effect a = history_read_as(s, run_on::branch).machines.all[0];
+        CHECK(a.turned == doctest::Approx(std::log(1.2)).epsilon(0.1));
+        CHECK(a.turned_at == 40);
+        CHECK(judged_on(s, "a", std::log(1.2)).outcome == verdict::pass);
+        CHECK(judged_on(s, "b", std::log(1.2)).outcome == verdict::fail);
+    }
+}
+TEST_CASE("a run of main that was slow on the machine leaves a red on it open") {
+    const history_series s = runs_on(ten, 45, a_turns);
+    CHECK(history_read_as(s, run_on::branch).machines.all[0].turned == 0);
+    const history_analysis l = judged_on(s, "a", std::log(1.2));
+    CHECK(l.outcome == verdict::inconclusive);
+    CHECK(l.withheld == history_hold::main_moved);
+    const learned_history h = history_read_as(s, run_on::branch, 0, "a").learned;
+    REQUIRE(!h.moved.empty());
+    CHECK(h.moved[0].is_on_machine);
+    CHECK(h.moved[0].by == doctest::Approx(std::log(1.2)).epsilon(0.15));
+    CHECK(history_read_as(s, run_on::branch, 0, "b").learned.moved.empty());
+}
+TEST_CASE("a step that one machine alone has shown is nobody's") {
+    // The newest three runs are slow, and all on a.
+    history_series s = runs_on({"a", "b", "c"}, 33, [](std::size_t i) {
+        return i >= 30 ? std::log(1.2) : 0;
+    });
+    for (std::size_t i = 30; i < 33; ++i) s.runs[i].machine = "a";
+    const history_read alone = history_read_as(s, run_on::branch);
+    CHECK(alone.segments.size() == 1);
+    CHECK(alone.machines.all[0].turned == 0);
+    // The next run of another machine tells whose it is.
+    for (const double slower : {0.0, std::log(1.2)}) {
+        history_series next = s;
+        next.runs.push_back(s.runs[28]);
+        next.runs.back().at = "2026-03-05T02:00:00Z";
+        for (double& x : next.runs.back().repeats) x *= std::exp(slower);
+        const history_read r = history_read_as(next, run_on::branch);
+        CHECK(r.segments.size() == (slower > 0 ? 2 : 1));
+        CHECK((r.machines.all[0].turned > 0) == (slower == 0));
+    }
+}
+TEST_CASE("a slow machine leaves the level of the others") {
+    const history_series s = runs_on({"a", "b", "c"}, 60, [](std::size_t i) {
+        return i % 3 == 0 && i >= 40 ? std::log(1.2) : 0;
+    });
+    CHECK(history_read_as(s, run_on::branch).segments.size() == 1);
+    CHECK(judged_on(s, "b", std::log(1.2)).outcome == verdict::fail);
+    CHECK(judged_on(s, "b", 0).outcome == verdict::pass);
 }
 TEST_CASE("a step that came with a machine is the machine's") {
     series_machines of;

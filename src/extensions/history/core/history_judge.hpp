@@ -71,7 +71,8 @@ inline cause cause_of(const history_analysis& l, const objective_history& o) {
         const double share = std::fabs(o.scale > 0 ? m.by : std::expm1(m.by));
         return cause_with<because::main_moved>(
             {{"moved", share}, {"is_slower", m.by > 0}, {"in_two", m.now.runs - 1}},
-            whose::nobody, o.newest);
+            whose::nobody,
+            m.is_on_machine ? "on " + h.machine.name + ": measure on another machine" : o.newest);
     }
     case history_hold::trouble:
         return cause_with<because::outlying_runs>({{"outlying", h.spread.trouble}, {"runs", h.runs}});

@@ -140,6 +140,7 @@ struct level_of_runs {
 struct main_moved {
     level_of_runs now{};
     double by = 0;            // from the segment's older runs; above 0: worse
+    bool is_on_machine = false;  // its newest runs on the machine of the run that is judged
 };
 
 /// All that the rule needs of a history: the same numbers give the same verdicts. Logarithms, less
@@ -174,7 +175,7 @@ inline vector<main_moved> moves_of_main(const vector<run_level>& runs,
         const auto count = static_cast<double>(c), older = static_cast<double>(s.end - s.first - c);
         const double reach = student_t_quantile(0.99, n.df) * n.sd *
                              std::sqrt(1 / count + 1 / older);
-        if (std::fabs(now - before) > reach) out.push_back({{now, count}, now - before});
+        if (std::fabs(now - before) > reach) out.push_back({{now, count}, now - before, false});
     }
     return out;
 }
@@ -297,7 +298,9 @@ inline history_analyses analyses_for(const learned_history& h) {
     return {2, n, n + 2};
 }
 
-enum class history_hold : unsigned char { none, other_machine, main_moved, machine, trouble, given };
+enum class history_hold : unsigned char {
+    none, other_machine, main_moved, machine, trouble, given
+};
 
 /// An analysis of a run: distances from the limit are logarithms, negative if it is met.
 struct history_analysis {

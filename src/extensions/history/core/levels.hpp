@@ -196,7 +196,10 @@ inline vector<std::size_t> annotated_runs(const history_series& s,
 
 /// From the first run to the last: a step that was found stays, unless an annotation denies it.
 /// Runs before such an annotation stay in the segment, and are not searched again.
-inline vector<history_segment> segments_of(const history_series& s, const vector<run_level>& runs) {
+/// `is_mains(from, at, end)`: whether a step at the run `at` is one of main.
+template <class Mains>
+vector<history_segment> segments_of(const history_series& s, const vector<run_level>& runs,
+                                    Mains&& is_mains) {
     if (runs.empty()) return {};
     const auto steps = annotated_runs(s, runs, annotation_kind::step);
     const auto none = annotated_runs(s, runs, annotation_kind::no_step);
@@ -214,13 +217,17 @@ inline vector<history_segment> segments_of(const history_series& s, const vector
         if (holds(none, i)) searched = i;
         const std::size_t from =
             std::max(searched, i + 1 > searched_runs ? i + 1 - searched_runs : 0);
-        if (const std::size_t at = step_in(means_of(runs, from, i + 1)); at > 0) {
+        const std::size_t at = step_in(means_of(runs, from, i + 1));
+        if (at > 0 && is_mains(from, from + at, i + 1)) {
             out.back().end = searched = from + at;
             out.push_back({from + at, i + 1, i});
         }
         out.back().end = i + 1;
     }
     return out;
+}
+inline vector<history_segment> segments_of(const history_series& s, const vector<run_level>& runs) {
+    return segments_of(s, runs, [](auto...) { return true; });
 }
 
 }  // namespace detail

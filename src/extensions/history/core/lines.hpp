@@ -315,7 +315,7 @@ inline history_series series_of(const history_lines& all,
             return m.kind == annotation_kind::leave_out && is_about(m, *r);
         };
         s.runs.push_back({r->id, r->at, r->commit, at->repeats, r->watched,
-                          any_of(s.annotations, leaves_out), r->machine});
+                          any_of(s.annotations, leaves_out), printable(r->machine, 100)});
     }
     const auto is_zero = [&](const series_run& r) {
         return any_of(r.repeats, [&](double x) { return !s.has_level(x); });

@@ -66,6 +66,7 @@ inline void fields_of(field_visitor& v, main_moved& m) {
     v.number({"level"}, m.now.mean, any_number);
     v.number({"nights"}, m.now.runs, {1, most_of_few});
     v.number({"by", "logarithm"}, m.by, any_number);
+    v.flag({"on_machine", "its newest runs on the machine of the run", if_any}, m.is_on_machine);
 }
 inline void fields_of(field_visitor& v, machine_of_run& m, slow_runs& s) {
     constexpr whole_range count{0, most_of_few};
