@@ -15,6 +15,7 @@
 #include "core/planning/planning.hpp"
 #include "core/reports/machine_facts.hpp"
 #include "core/stored/calibration.hpp"
+#include "core/wire/url.hpp"
 #include "effects/gates/accelerators.hpp"
 #include "effects/gates/slot.hpp"
 #include "effects/net/sockets.hpp"
@@ -24,6 +25,7 @@
 #include "effects/system/machine.hpp"
 #include "effects/system/environment.hpp"
 #include "effects/system/signals.hpp"
+#include "effects/targets/inquiries.hpp"
 #include "effects/targets/live_target.hpp"
 #include "effects/verbs.hpp"
 #include "program/arguments.hpp"
@@ -167,9 +169,16 @@ inline std::string unequal_text(const vector<unequal_runs>& all) {
     for (const unequal_runs& u : all) s += "  - " + u.why + "\n      " + u.mend + "\n";
     return s;
 }
-inline machine_findings examined_machine() {
+/// `url`: of the server, "" without one.
+inline machine_findings examined_machine(const std::string& url) {
     machine_findings f{.machine = environment_now(), .wakes = measured_wake_ups()};
     f.unequal = what_makes_unequal(f.machine.machine, accelerators_here());
+    const http_url server = url.empty() ? http_url{} : parsed_url(url, "--url");
+    if (!url.empty() && server.socket.empty() && is_this_host(server))
+        for (const unequal_runs& u :
+             shared_cores(server_on_port(parsed_number<int>(server.port).value_or(0)),
+                          allowed_cores(line_of_file("/proc/self/status", '\0'))))
+            f.unequal.push_back(u);
     const long long deadline_ns = deadline_of_doctor();
     const auto measure = [&](long long streams, long long threads) {
         if (stop_asked.load()) return;
@@ -418,7 +427,7 @@ inline int doctor(const given_options& o) {
     const environment_facts here = environment_now();
     say("llmbench doctor: " + here.cpu + printed(", %d cores, ", here.cores) + here.os +
         "\n  the error of this client, against its own server on this machine:\n");
-    const machine_findings m = examined_machine();
+    const machine_findings m = examined_machine(o.has("--url") ? o["--url"] : "");
     say(printed("  a thread that sleeps wakes up late by p50 %s, p99 %s\n",
                 time_text(m.wakes.p50_s).c_str(), time_text(m.wakes.p99_s).c_str()) +
         unequal_text(m.unequal));

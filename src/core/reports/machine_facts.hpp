@@ -25,6 +25,8 @@ struct accelerator_facts {
     std::string throttled{};      // reasons, "" if it is not
 };
 
+inline constexpr int most_cores = 8192;  // of a machine
+
 /// What a machine may do, beside its processor and system. 0 and "": unknown, or not limited.
 struct machine_facts {
     std::string name{};        // LLMBENCH_MACHINE, else the host's
@@ -84,6 +86,48 @@ inline std::string chosen_of(std::string_view list) {
 inline void add_word(std::string& list, const std::string& word) {
     if (word.empty() || (", " + list + ", ").find(", " + word + ", ") != list.npos) return;
     list += (list.empty() ? "" : ", ") + word;
+}
+
+/// Returns the socket that listens on a TCP port, by /proc/net/tcp or tcp6; "" if none does.
+inline std::string listening_socket(std::string_view table, int port) {
+    const std::string ending = printed(":%04X", static_cast<unsigned>(port));
+    while (!table.empty()) {
+        std::string_view line = taken_part(table, "\n");
+        vector<std::string_view> cells;
+        while (!(line = trimmed(line)).empty()) cells.push_back(taken_part(line, " "));
+        if (cells.size() > 9 && cells[1].ends_with(ending) && cells[3] == "0A")
+            return std::string(cells[9]);
+    }
+    return {};
+}
+/// Returns the cores of a list, "0-2,5": 0, 1, 2, 5. None of a list that is none.
+inline vector<int> cores_of_list(std::string_view list) {
+    vector<int> all;
+    for (list = trimmed(taken_part(list, "\n")); !list.empty();) {
+        const std::string_view part = taken_part(list, ",");
+        const std::size_t dash = std::min(part.find('-'), part.size());
+        const auto first = parsed_number<int>(part.substr(0, dash));
+        const auto last = dash < part.size() ? parsed_number<int>(part.substr(dash + 1)) : first;
+        if (!first || !last || *first < 0 || *last >= most_cores) return {};
+        for (int i = *first; i <= *last; ++i) all.push_back(i);
+    }
+    return all;
+}
+/// Returns the same list of cores in order.
+inline std::string list_of_cores(const vector<int>& cores) {
+    std::string list;
+    for (std::size_t i = 0, end = 0; i < cores.size(); i = end) {
+        for (end = i + 1; end < cores.size() && cores[end] == cores[end - 1] + 1;) ++end;
+        list += (i > 0 ? "," : "") + std::to_string(cores[i]);
+        if (end > i + 1) list += "-" + std::to_string(cores[end - 1]);
+    }
+    return list;
+}
+/// Returns the cores that a process may use, by its /proc/PID/status.
+inline vector<int> allowed_cores(std::string_view status) {
+    constexpr std::string_view name = "Cpus_allowed_list:";
+    const std::size_t at = status.find(name);
+    return at == status.npos ? vector<int>{} : cores_of_list(status.substr(at + name.size()));
 }
 
 // ---- accelerators
@@ -232,6 +276,28 @@ inline vector<unequal_runs> what_makes_unequal(const machine_facts& m,
                        "sudo nvidia-smi --lock-gpu-clocks=MHZ with a clock that it holds under "
                        "load"});
     return all;
+}
+
+/// A server's process on this machine, 0: not seen; and the cores that it may use.
+struct local_server {
+    long long pid = 0;
+    vector<int> cores{};
+};
+/// A server that may use every core of the client.
+inline vector<unequal_runs> shared_cores(const local_server& s, const vector<int>& clients) {
+    vector<int> own, client = clients;
+    const auto has = [](const vector<int>& v, int core) {
+        return std::find(v.begin(), v.end(), core) != v.end();
+    };
+    for (const int core : clients)
+        if (!has(s.cores, core)) return {};
+    if (s.pid == 0 || clients.empty() || s.cores.size() < 2) return {};
+    if (client.size() == s.cores.size()) client = {client.back()};
+    for (const int core : s.cores)
+        if (!has(client, core)) own.push_back(core);
+    return {{printed("the server, process %lld, may use each core of this client", s.pid),
+             "sudo taskset -acp " + list_of_cores(own) + printed(" %lld, and taskset -c ", s.pid) +
+                 list_of_cores(client) + " llmbench ..."}};
 }
 
 }  // namespace detail

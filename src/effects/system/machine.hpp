@@ -88,6 +88,29 @@ inline std::string line_of_file(const std::string& file, char end = '\n') {
     std::getline(in, line, end);
     return line;
 }
+/// Returns the process that listens on a TCP port, with the cores it may use. A pid of 0: none, or
+/// one that this user may not look at.
+inline local_server server_on_port(int port) {
+    namespace fs = std::filesystem;
+    std::string socket;
+    for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"})
+        if (socket.empty()) socket = listening_socket(line_of_file(table, '\0'), port);
+    if (socket.empty()) return {};
+    std::error_code none;
+    for (const fs::directory_entry& process : fs::directory_iterator("/proc", none)) {
+        const auto pid = parsed_number<long long>(process.path().filename().string());
+        if (!pid) continue;
+        std::error_code unread;
+        for (const fs::directory_entry& file :
+             fs::directory_iterator(process.path() / "fd", unread)) {
+            std::error_code gone;
+            if (fs::read_symlink(file.path(), gone) != "socket:[" + socket + "]") continue;
+            const std::string status = (process.path() / "status").string();
+            return {*pid, allowed_cores(line_of_file(status, '\0'))};
+        }
+    }
+    return {};
+}
 /// Returns the least quota of this program's control groups, in cores; 0 if none has one.
 inline double quota_of_this_program() {
     double least = 0;

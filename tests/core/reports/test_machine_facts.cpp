@@ -81,3 +81,37 @@ TEST_CASE("what makes runs unequal is named with the command that mends it") {
     CHECK(card.find("L4 is throttled: heat -> nvidia-smi -q") != std::string::npos);
     CHECK(card.find("sudo nvidia-smi --lock-gpu-clocks=MHZ") != std::string::npos);
 }
+TEST_CASE("the socket of a server is that which listens on its port") {
+    const std::string table =
+        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout "
+        "inode\n"
+        "   0: 0100007F:1F90 0100007F:9C40 01 00000000:00000000 00:00000000 00000000     0        0 "
+        "11 1 0 20 4 30 10 -1\n"
+        "   1: 00000000:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 "
+        "12 1 0 100 0 0 10 0\n";
+    CHECK(listening_socket(table, 8080) == "12");
+    CHECK(listening_socket(table, 8081) == "");
+    CHECK(listening_socket("0: a", 8080) == "");
+}
+TEST_CASE("cores are read from their list") {
+    CHECK(cores_of_list("0-2,5\n") == vector<int>{0, 1, 2, 5});
+    CHECK(cores_of_list("\t7") == vector<int>{7});
+    for (const char* none : {"", "a", "1-", "0-99999", "-1"}) {
+        CAPTURE(none);
+        CHECK(cores_of_list(none).empty());
+    }
+}
+TEST_CASE("a server is told to be pinned if it may use each core of the client") {
+    const vector<unequal_runs> all = shared_cores({7, {0, 1, 2, 3}}, {0, 1, 2, 3});
+    REQUIRE(all.size() == 1);
+    CHECK(all[0].why == "the server, process 7, may use each core of this client");
+    CHECK(all[0].mend == "sudo taskset -acp 0-2 7, and taskset -c 3 llmbench ...");
+    CHECK(shared_cores({7, {0, 1, 2, 3}}, {1}).at(0).mend ==
+          "sudo taskset -acp 0,2-3 7, and taskset -c 1 llmbench ...");
+    CHECK(shared_cores({7, {0, 1, 2}}, {2, 3}).empty());
+    CHECK(shared_cores({}, {0, 1}).empty());
+    CHECK(shared_cores({7, {0}}, {0}).empty());
+    CHECK(allowed_cores("Name:\tvllm\nCpus_allowed_list:\t0-1\nMems_allowed:\t1\n") ==
+          vector<int>{0, 1});
+    CHECK(allowed_cores("Name:\tvllm\n").empty());
+}
