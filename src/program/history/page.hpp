@@ -59,6 +59,13 @@ struct drawn_levels {
     double newest = not_a_number;                    // the level that those are compared with
     double between_runs = not_a_number;              // standard deviation of runs, as a fraction
     vector<bool> is_trouble{};                  // for each run of the series
+    vector<double> of_machine{};  // likewise: the effect of its machine, above 0: slower
+    double between_machines = 0;  // standard deviation, as a fraction
+    /// A value of a run without what its machine differs by.
+    double without_machine(const history_series& s, std::size_t run, double value) const {
+        if (of_machine[run] == 0) return value;
+        return s.value_of(s.level_of(value) - (s.at_most ? 1 : -1) * of_machine[run]);
+    }
 };
 struct drawn_gate {
     std::string gate{}, series_id{};
@@ -87,6 +94,10 @@ inline drawn_levels levels_drawn(const history_series& s) {
     const auto value_at = [&](double level) { return s.value_of(sign * level); };
     drawn_levels d;
     d.is_trouble.assign(s.runs.size(), false);
+    d.of_machine.assign(s.runs.size(), 0);
+    for (std::size_t i = 0; i < r.runs.size(); ++i)
+        d.of_machine[r.runs[i].run] = r.machines.by_run[i];
+    d.between_machines = std::sqrt(r.machines.between);
     vector<double> rest;
     double before = not_a_number;
     for (const history_segment& g : r.segments) {
@@ -222,13 +233,18 @@ inline std::string value_words(const std::string& statistic, double v) {
     return m ? value_text(m->id, v) : printed("%.4g", v);
 }
 
-inline std::string run_words(const series_run& n, const history_series& s,
+inline std::string run_machine_words(const series_run& n, double effect) {
+    if (n.machine.empty() || effect == 0) return n.machine;
+    return n.machine + printed(", %.1f %% %s", 100 * std::fabs(std::expm1(effect)),
+                               effect > 0 ? "slower" : "faster");
+}
+inline std::string run_words(const series_run& n, const history_series& s, double of_machine,
                              const std::string& changed) {
     std::string repeats;
     for (const double v : n.repeats) repeats += " " + value_words(s.statistic, v);
-    return filled("{date}[, {commit}]\n{mean}, repeats{repeats}{is_left_out?\nleft out}"
-                  "[, {changed}]",
-                  {{"date", n.at.substr(0, 10)}, {"commit", n.commit.substr(0, 8)},
+    return filled("{date}[, {commit}]\n{mean}, repeats{repeats}[\non {machine}]"
+                  "{is_left_out?\nleft out}[, {changed}]",
+                  {{"machine", run_machine_words(n, of_machine)}, {"date", n.at.substr(0, 10)}, {"commit", n.commit.substr(0, 8)},
                    {"mean", value_words(s.statistic, mean_of_repeats(n.repeats, s.offset))},
                    {"repeats", repeats}, {"is_left_out", n.is_left_out},
                    {"changed", printable(changed, 200)}});
@@ -257,15 +273,16 @@ inline std::string figure_of(const history_series& s, const drawn_levels& levels
     vector<curve_point> line, runs, repeats;
     for (std::size_t i = 0; i < s.runs.size(); ++i) {
         const series_run& n = s.runs[i];
-        const curve_point at{day_number(n.at), mean_of_repeats(n.repeats, s.offset)};
-        for (const double v : n.repeats) repeats.push_back({at.x, v});
+        const auto drawn = [&](double v) { return levels.without_machine(s, i, v); };
+        const curve_point at{day_number(n.at), drawn(mean_of_repeats(n.repeats, s.offset))};
+        for (const double v : n.repeats) repeats.push_back({at.x, drawn(v)});
         if (n.is_left_out) p.add("mark", {"out", "M-4-4L4 4M-4 4L4-4"}, {at.x, at.y});
         else line.push_back(at);
         if (levels.is_trouble[i]) p.dot("open", at);
         else if (!n.is_left_out) runs.push_back(at);
         const std::string changed = i == 0 ? "" : changed_facts(s.runs[i - 1].watched, n.watched);
         if (!changed.empty()) p.add("mark", {"changed", "M0 1v5"}, {at.x, not_a_number});
-        p.add("tell", {run_words(n, s, changed)}, {at.x});
+        p.add("tell", {run_words(n, s, levels.of_machine[i], changed)}, {at.x});
     }
     p.line("c2", "", line);
     p.cloud("r", repeats);
@@ -281,12 +298,16 @@ inline std::string figure_of(const history_series& s, const drawn_levels& levels
     const std::string spread = std::isfinite(levels.between_runs)
                                    ? printed("runs differ by %.2g %%", 100 * levels.between_runs)
                                    : "too few runs to say what they differ by";
+    const std::string machines =
+        levels.between_machines > 0
+            ? printed("machines by %.2g %%", 100 * levels.between_machines)
+            : "";
     return p.figure(now.slo.empty() ? s.statistic : now.slo,
-                    filled("{has_today?today }{value}[, {outcome}]; {spread}",
+                    filled("{has_today?today }{value}[, {outcome}]; {spread}[, {machines}]",
                            {{"has_today", !now.outcome.empty()},
                             {"value", value_words(s.statistic, now.outcome.empty() ? last
                                                                                    : now.value)},
-                            {"outcome", now.outcome}, {"spread", spread}}));
+                            {"outcome", now.outcome}, {"spread", spread}, {"machines", machines}}));
 }
 
 /// The page has the style of a report's, and this.
@@ -369,7 +390,8 @@ inline std::string page_of(const std::string& folder, const vector<drawn_gate>& 
         "by an annotation; hollow: so far off that it says nothing of the level. Lines are "
         "levels, vertical ones steps from one to the next (dashed: main has not accepted it); "
         "shaded: where 95 % of unchanged runs will lie. Ticks below: a watched fact changed. "
-        "Dashed across: the limit; diamond: the run of today.</p>\n",
+        "Dashed across: the limit; diamond: the run of today. Runs of several machines are drawn "
+        "without what their machines differ by.</p>\n",
         {{"gates", gates.size()}, {"first", first.substr(0, 10)}, {"last", last.substr(0, 10)},
          {"folder", printable(folder, 200)}});
     for (const drawn_gate& g : gates) body += section_of(g, commits);
