@@ -174,4 +174,44 @@ expect "runs that are not valid are no run" tool 2 --bisect chat
 expect "but are told" says 'has no valid run yet'
 expect "also to who annotates" tool 2 --accept chat --at 2026-06-24 --why w
 expect "in a sentence" says 'the history has 21 runs of "chat", and none is valid'
+# Machines by turns; the last of them is 20 % slower from its fifth run on.
+runs_on() {  # RUNS MACHINE...
+    python3 - "$@" << 'END'
+import json, sys
+count, names = int(sys.argv[1]), sys.argv[2:]
+for i in range(count):
+    at = "2026-%02d-%02dT02:00:00Z" % (1 + i // 28, 1 + i % 28)
+    slow = i % len(names) == len(names) - 1 and i >= 4 * len(names)
+    level = 0.01 * (1.2 if slow else 1) * (1 + 0.004 * (i * 7 % 5 - 2))
+    print(json.dumps({"schema": "llmbench/history/1", "id": "n%d" % i, "at": at, "gate": "chat",
+                      "cohort": "c", "commit": "c0ffee%02d" % i, "watched": {}, "outcome": "passed",
+                      "machine": names[i % len(names)], "objectives": ["mean(tpot)"],
+                      "values": {"mean(tpot)": [level * 0.999, level, level * 1.001]}}))
+END
+}
+rm -rf h && mkdir h
+runs_on 40 a b c-slow > h/runs.jsonl
+expect "the machines of a history" tool 0 --machines h
+expect "are counted, with what they differ by" grep -qE '^chat, mean\(tpot\): 3 machines, which differ by [0-9.]+ %; runs of one by [0-9.]+ %$' "$log"
+expect "the slowest one comes first" [ "$(sed -n '2s/^  \([^ ]*\) .*/\1/p' "$log")" = c-slow ]
+expect "each with its runs and the day of the last" grep -qE '^  a       14 runs, last 2026-02-12  ' "$log"
+expect "and its effect with an interval" grep -qE '^  b .* -[0-9.]+ % \[-[0-9.]+ %, -[0-9.]+ %\]$' "$log"
+expect "one that turned slow, with the day" grep -qE '^  c-slow .*, a change of \+[12][0-9.]+ % on 2026-01-15 that the others do not show$' "$log"
+expect "a slow machine is no step to bisect" tool 2 --bisect chat
+runs_on 12 alone > h/runs.jsonl
+expect "a machine alone" tool 0 --machines h
+expect "is compared with none" grep -qE '^  alone  12 runs, last 2026-01-12  ran at no other machine.s time: not compared$' "$log"
+runs_on 5 a b > h/runs.jsonl
+expect "one of two runs" tool 0 --machines h
+expect "has no interval" says "under 3 runs: not compared"
+runs_on 12 $'\e[31mred\n  a' '<b>"$(date)' > h/runs.jsonl
+expect "names are text" tool 0 --machines h
+expect "in a line each" [ "$(wc -l < "$log")" = 3 ]
+expect "without what a terminal obeys" [ "$(grep -c $'\e' "$log")" = 0 ]
+expect "as they are, else" says '<b>"$(date)'
+expect "a page has them, too" tool 0 --page page.html
+expect "as text" [ "$(grep -c '<b>' page.html)" = 0 ]
+sed 's/"machine": "[^"]*", //' h/runs.jsonl > h/none.jsonl && rm h/runs.jsonl
+expect "runs without machines" tool 0 --machines h
+expect "are said to tell none" says "chat, mean(tpot): no run tells its machine"
 exit "$failed"
