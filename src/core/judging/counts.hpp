@@ -19,7 +19,7 @@
 #include "core/judging/rule.hpp"
 
 #include <algorithm>  // clamp, max, min, reverse, sort
-#include <cmath>  // ceil, floor, log10, nextafter, pow, round
+#include <cmath>  // ceil, floor, log10, nextafter, pow, round, sqrt
 #include <map>
 #include <string>
 
@@ -46,21 +46,20 @@ inline vector<vector<bool>> misses_in(const variant_columns& of, std::size_t rep
     return all;
 }
 
-/// Where misses are rare, those with at most one success between them are one burst. Returns the
-/// size of the burst of an average miss. A design effect from batches is too small for a burst that
-/// fills many batches or half of two. A burst that lasts for several of so many `slices` of a
-/// repeat counts once in each.
-inline double burst_size(const vector<vector<bool>>& repeats, double allowed,
-                         std::size_t slices = 1) {
-    if (allowed > 0.05) return 1;  // neighbours by chance would be frequent
-    double misses = 0, squares = 0, trials = 0;
+/// A row of misses with at most one success between them: how many, and their square. A row that
+/// lasts for several slices counts once in each.
+struct miss_burst {
+    double misses = 0, squares = 0;
+};
+inline vector<miss_burst> bursts_in(const vector<vector<bool>>& repeats, std::size_t slices) {
+    vector<miss_burst> all;
     for (const auto& r : repeats) {
         const double slice = std::max(1.0, as_number(r.size()) / as_number(slices));
-        trials += as_number(r.size());
         std::size_t from = 0, last = 0;
         double size = 0;
         const auto end_burst = [&] {
-            squares += size * size / std::max(1.0, std::round(as_number(last + 1 - from) / slice));
+            const double lasts = std::max(1.0, std::round(as_number(last + 1 - from) / slice));
+            all.push_back({size, size * size / lasts});
             size = 0;
         };
         for (std::size_t i = 0; i < r.size(); ++i) {
@@ -68,12 +67,37 @@ inline double burst_size(const vector<vector<bool>>& repeats, double allowed,
             if (size > 0 && i - last > 2) end_burst();
             if (size == 0) from = i;
             ++size;
-            ++misses;
             last = i;
         }
         if (size > 0) end_burst();
     }
-    return misses > 0 && misses < trials ? squares / misses : 1;
+    return all;
+}
+/// The size of the burst of an average miss, and its standard error.
+struct burst_estimate {
+    double size = 1, error = 0;
+};
+/// Where misses are rare, a row of them is one burst. A design effect from batches is too small
+/// for a burst that fills many batches or half of two.
+inline burst_estimate burst_estimate_of(const vector<vector<bool>>& repeats, double allowed,
+                                        std::size_t slices = 1) {
+    if (allowed > 0.05) return {};  // neighbours by chance would be frequent
+    const vector<miss_burst> all = bursts_in(repeats, slices);
+    double misses = 0, squares = 0, trials = 0, off = 0;
+    for (const auto& r : repeats) trials += as_number(r.size());
+    for (const miss_burst& b : all) {
+        misses += b.misses;
+        squares += b.squares;
+    }
+    if (!(misses > 0 && misses < trials)) return {};
+    const double size = squares / misses, n = as_number(all.size());
+    for (const miss_burst& b : all)
+        off += (b.squares - size * b.misses) * (b.squares - size * b.misses);
+    return {size, n > 1 ? std::sqrt(off * n / (n - 1)) / misses : 0};  // of a ratio of two means
+}
+inline double burst_size(const vector<vector<bool>>& repeats, double allowed,
+                         std::size_t slices = 1) {
+    return burst_estimate_of(repeats, allowed, slices).size;
 }
 /// What a later run is held against of the fraction in a repeat.
 inline kept_counts counts_to_keep(const column& c) {

@@ -262,6 +262,25 @@ TEST_CASE("a difference of errors has the error that it has at its limit, by bur
     CHECK(judged_as(at_once_of(2400, rows(20), quick), s).outcome == verdict::fail);
 }
 
+TEST_CASE("bursts of different sizes show less of their size than equal ones") {
+    const auto with_rows = [](const vector<std::size_t>& rows) {
+        vector<bool> misses(600);
+        std::size_t at = 10;
+        for (const std::size_t row : rows) {
+            for (std::size_t i = 0; i < row; ++i) misses[at + i] = true;
+            at += 40;
+        }
+        return burst_estimate_of({misses}, 0.01);
+    };
+    CHECK(with_rows({5, 5, 5}).size == about(5));
+    CHECK(with_rows({5, 5, 5}).error == 0);
+    CHECK(with_rows({9}).error == 0);
+    // By hand: (1 + 81) / 10, and the root of 2 * (7.2^2 + 7.2^2), over 10.
+    CHECK(with_rows({1, 9}).size == about(8.2));
+    CHECK(with_rows({1, 9}).error == about(1.44));
+    CHECK(with_rows({}).size == 1);
+}
+
 TEST_CASE("gaps that were too many to keep have no slices, and the verdict says so") {
     const auto quick = [](int) { return 20.0; };
     measurement m = at_once_of(240, quick, quick);
