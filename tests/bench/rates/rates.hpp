@@ -186,8 +186,12 @@ struct study_run : options {
         print_row(name, heads);
         print_row("---", columns(heads.size(), "---"));
     }
-    /// Whether the next row, or the next rows that are measured together, are of this shard.
-    bool is_next_ours() { return rows_++ % shards == shard - 1; }
+    /// Whether the next row, or the next rows that are measured together, are of this shard. All shards say where
+    /// the row stands, so that measure_rates.sh can put them together.
+    bool is_next_ours() {
+        if (shards > 1) std::printf("[row %lld]\n", rows_);
+        return rows_++ % shards == shard - 1;
+    }
     template <class Measure> void row(const std::string& name, Measure&& measured) {
         if (is_next_ours()) print_row(name, measured());
     }
