@@ -12,7 +12,7 @@
 #include "core/judging/decision.hpp"
 #include "core/judging/measurements.hpp"
 
-#include <algorithm>  // max, min, nth_element, sort, upper_bound
+#include <algorithm>  // clamp, max, min, nth_element, sort, upper_bound
 #include <cmath>  // isnan, pow, sqrt
 #include <cstddef>  // ptrdiff_t, size_t
 #include <map>
@@ -51,6 +51,8 @@ inline trend trend_of(const vector<double>& values) {
     return r;
 }
 
+/// A request's tokens; an answer without a count is one piece of work.
+inline double work_of(const record& r) { return std::max(1.0, as_number(r.output_tokens)); }
 /// A request, or a session of several steps.
 struct load_unit {
     long long scheduled_ns = 0, end_ns = 0;
@@ -91,7 +93,7 @@ inline vector<load_unit> started_in(const repeat_data& d) {
         load_unit& u = units[at];
         u.scheduled_ns = std::min(u.scheduled_ns, r.scheduled_ns);
         u.end_ns = std::max(u.end_ns, r.end_ns);
-        u.tokens += r.output_tokens;
+        u.tokens += work_of(r);
         if (r.status == request_status::ok)
             u.waited_ns += std::max(
                 0.0, static_cast<double>(r.first_token_ns - r.scheduled_ns) - usual_ns);
@@ -178,11 +180,34 @@ inline vector<double> ttft_between(const repeat_data& d, long long from_ns, long
     return ttft_s;
 }
 
+/// By which fraction a load asks for more than the server delivers in its fastest third of a time,
+/// in tokens: an answer's come evenly from its first to its last one. A server that keeps up with
+/// its load delivers as much as is asked for, and more after a burst.
+inline double excess_of(const repeat_data& d, double asked, long long from_ns, long long to_ns) {
+    constexpr std::size_t parts = 24, third = parts / 3;
+    vector<double> delivered(parts + 1, 0.0);
+    for (const record& r : d.records) {
+        if (r.status != request_status::ok) continue;
+        const double first = as_number(r.first_token_ns - from_ns);
+        const double lasts = std::max(1.0, as_number(r.last_token_ns - r.first_token_ns));
+        for (std::size_t i = 0; i <= parts; ++i) {
+            const double until = as_number(to_ns - from_ns) * as_number(i) / parts;
+            delivered[i] += work_of(r) * std::clamp((until - first) / lasts, 0.0, 1.0);
+        }
+    }
+    double most = 0;
+    for (std::size_t i = third; i <= parts; ++i)
+        most = std::max(most, delivered[i] - delivered[i - third]);
+    return most > 0 ? asked * third / parts / most - 1 : infinity;
+}
+
 /// How the load exceeded the server in one repeat, nothing where that is not shown. Requests or
-/// sessions in flight must grow by a tenth of the arrivals, and by more than the random walk of
-/// this traffic at exactly the server's capacity (level 0.1 %), and ttft with them. The time of the
-/// first answers is left out. Sessions are held to it without the growth of waits for first tokens,
-/// which is the server's.
+/// sessions in flight must grow by 8 % of the arrivals, and ttft with them (level 0.5 % each). They
+/// must also grow by more than the random walk of this traffic at exactly the server's capacity
+/// (level 0.1 %), or the load must ask for so much more than the server delivers at its fastest
+/// (5 %): a lucky trace lets a queue grow for a while, but asks for no more. The time of the first
+/// answers is left out. Sessions are held to it without the growth of waits for first tokens, which
+/// is the server's.
 inline cause over_saturated_repeat(const repeat_data& d, double arrival_cv2) {
     const unit_kind kind = kind_of_units(d);
     const vector<load_unit> units = started_in(d);
@@ -192,15 +217,18 @@ inline cause over_saturated_repeat(const repeat_data& d, double arrival_cv2) {
     for (const load_unit& u : units) ends.push_back(u.end_ns);
     std::sort(ends.begin(), ends.end());
     vector<double> in_flight, tokens;
+    long long from_ns = 0;
     for (std::size_t k = 0; k < units.size(); ++k) {
         const load_unit& u = units[k];
         if (!u.is_measured || u.scheduled_ns < *filled) continue;
+        if (in_flight.empty()) from_ns = u.scheduled_ns;
         const auto ended = std::upper_bound(ends.begin(), ends.end(), u.scheduled_ns);
         in_flight.push_back(static_cast<double>(k + 1) -
                             static_cast<double>(ended - ends.begin()));
         if (u.all_ok) tokens.push_back(u.tokens);
     }
-    const vector<double> ttft_s = ttft_between(d, *filled, units.back().scheduled_ns);
+    const long long to_ns = units.back().scheduled_ns;
+    const vector<double> ttft_s = ttft_between(d, *filled, to_ns);
     const double n = static_cast<double>(in_flight.size());
     if (n < kind.fewest || ttft_s.size() < 20 || tokens.size() < 20) return {};
     const double work_cv2 = sample_variance(tokens) / std::pow(std::max(1.0, mean_of(tokens)), 2);
@@ -208,9 +236,10 @@ inline cause over_saturated_repeat(const repeat_data& d, double arrival_cv2) {
     const double wandering = std::sqrt(n * (0.2 * arrival_cv2 + 1.2 * work_cv2));
     const trend grown = trend_of(in_flight), slower = trend_of(ttft_s);
     const double growth = 10 * grown.per_batch;
-    const double t_limit = 4.501;  // Student t, 8 degrees of freedom, 0.1 %
-    if (growth <= std::max(0.1 * n, 3.09 * wandering) || grown.t < t_limit || slower.t < t_limit)
-        return {};
+    const double t_limit = 3.355;  // Student t, 8 degrees of freedom, 0.5 %
+    if (growth <= 0.08 * n || grown.t < t_limit || slower.t < t_limit) return {};
+    const double more = n * excess_of(d, n * mean_of(tokens), from_ns, to_ns);
+    if (growth <= 3.09 * wandering && more <= 1.645 * wandering) return {};
     return cause_with<because::over_saturated>({{"is_baseline", false},
                                                 {"grown", growth},
                                                 {"sent", n},

@@ -120,7 +120,7 @@ int flagged_of(int seeds, const virtual_load& load, double fraction_of_capacity,
 
 // ---- whose fault it is, and what comes before what ---------------------------------------------
 
-TEST_CASE("a queue that grows by a tenth of the arrivals is over the server's capacity") {
+TEST_CASE("a queue that grows by 8 % of the arrivals is over the server's capacity") {
     // In flight grows by 1 - 1 / load for each arrival.
     CHECK(over_saturation_reason(queueing(0.9)) == "");
     CHECK(over_saturation_reason(queueing(1.0)) == "");
@@ -162,12 +162,13 @@ TEST_CASE("until the first answers have ended every load fills up, and that is n
 TEST_CASE("bursts of arrivals and of work let a queue wander further before it is called growth") {
     // 186 requests after the first answers, growing by a third of them. Planned arrivals end on
     // time: gaps of cv2 16 make a server at exactly its capacity wander by over
-    // 3.09 x sqrt(0.2 x 186 x 16) = 75 requests once in a thousand runs, of cv2 8 by 53.
+    // 3.09 x sqrt(0.2 x 186 x 16) = 75 requests once in a thousand runs. They ask for half as much
+    // again as the server delivers, 93 requests; gaps of cv2 90 reach 1.645 x sqrt(0.2 x 186 x 90) = 95.
     measurement m = queueing(1.5);
     CHECK(over_saturation_reason(m) != "");
-    m.arrival_cv2 = 8;
-    CHECK(over_saturation_reason(m) != "");
     m.arrival_cv2 = 16;
+    CHECK(over_saturation_reason(m) != "");
+    m.arrival_cv2 = 90;
     CHECK(over_saturation_reason(m) == "");
     // So does work: one answer in twenty of 200 tokens beside 5 has cv2 8.3, sqrt(1.2 x 8.3) more.
     m.arrival_cv2 = 0;
@@ -175,6 +176,17 @@ TEST_CASE("bursts of arrivals and of work let a queue wander further before it i
         for (std::size_t i = 0; i < d.records.size(); ++i)
             d.records[i].output_tokens = i % 20 == 0 ? 200 : 5;
     CHECK(over_saturation_reason(m) == "");
+}
+
+TEST_CASE("a load asks for more than the server delivers at its fastest, or it keeps up") {
+    const auto excess = [](double load) {
+        const repeat_data d = queueing_repeat(load);
+        return excess_of(d, 200 * work_of(d.records[0]), d.records[0].scheduled_ns,
+                         d.records[199].scheduled_ns);
+    };
+    for (const double load : {1.2, 1.5, 2.0}) CHECK(std::fabs(excess(load) - (load - 1)) < 0.03);
+    for (const double load : {0.5, 0.9, 1.0}) CHECK(std::fabs(excess(load)) < 0.03);
+    CHECK(excess_of(repeat_data(), 1, 0, 1) == infinity);
 }
 
 TEST_CASE("over-saturation must be shown in most repeats of an arm") {
