@@ -126,6 +126,26 @@ TEST_CASE("rounds of fresh processes that agree show small differences, others d
     CHECK_FALSE(compared(ttft_mean, all, prior_sd).pairs.at(0).significant());
 }
 
+TEST_CASE("rounds of a pair that agree while those of all others scatter agree by luck") {
+    // The machine is slow for some turns. The first and the last setting do not show it.
+    for (const bool is_fresh : {false, true}) {
+        vector<values_in_rounds> all(4);
+        all[0].measured = {1, 1.001, 1, 1.001};
+        all[1].measured = {1, 1.2, 1, 1.2};
+        all[2].measured = {1.2, 1, 1.2, 1};
+        all[3].measured = {1.1, 1.1, 1.101, 1.101};
+        for (values_in_rounds& v : all) v.is_fresh = is_fresh;
+        CHECK(compared(ttft_mean, {all[0], all[3]}, prior_sd).pairs.at(0).significant());
+        CHECK_FALSE(compared(ttft_mean, all, prior_sd).pair(0, 3)->significant());
+        // Others that are as steady take nothing away.
+        all[1].measured = all[2].measured = {1.3, 1.301, 1.3, 1.301};
+        CHECK(compared(ttft_mean, all, prior_sd).pair(0, 3)->significant());
+    }
+    vector<values_in_rounds> steady_ones = steady({1, 1.03, 2});
+    for (values_in_rounds& v : steady_ones) v.is_fresh = true;
+    CHECK(compared(ttft_mean, steady_ones, prior_sd).pair(0, 1)->significant());
+}
+
 TEST_CASE("the order of the settings changes nothing but the direction of ratios") {
     generator random(7);
     const vector<values_in_rounds> all = drawn({1, 1.05, 1.4}, 0.05, 5, random);

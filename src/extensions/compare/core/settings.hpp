@@ -75,6 +75,7 @@ struct setting_value {
 struct compared_statistic {
     statistic_data what{};
     double prior_sd = 0;  // prior, of a log ratio
+    double spread = 0;    // of a log ratio, by all settings together; 0: not known
     vector<setting_value> settings{};
     vector<setting_ratio> pairs{};  // of settings without a fault, by first and second
     bool less_is_better() const { return facts_of(what.metric).side != bound_side::at_least; }
@@ -158,10 +159,14 @@ inline setting_ratio ratio_of(const compared_statistic& c,
                               const vector<values_in_rounds>& values, std::size_t first,
                               std::size_t second, judging_rule rule) {
     setting_ratio r;
-    rule.pairs_are_fresh = values[first].is_fresh && values[second].is_fresh;
     r.first = first;
     r.second = second;
     r.logs = log_ratios(c.what.metric, values[first].measured, values[second].measured);
+    // Rounds that agree on a machine that shifts agree by luck: not even one pair in 20 spreads less.
+    const own_spread own = own_spread_of(r.logs);
+    const bool is_typical =  // up to rounding
+        own.squares + 1e-12 >= c.spread * c.spread * chi_square_quantile(-1.6449, own.df);
+    rule.pairs_are_fresh = is_typical && values[first].is_fresh && values[second].is_fresh;
     r.at = analysis_of_pairs(r.logs, c.prior_sd, rule);
     const double reach = half_width(r.at);
     r.ratio = std::exp(r.at.mean);
@@ -195,16 +200,45 @@ inline setting_value value_of(metric_id m, values_in_rounds&& v, double s0) {
     return out;
 }
 
+/// The standard deviation of one setting's logarithm beside its own mean and that of each round, of
+/// all settings together. A machine that shifts for some turns is seen in this one, though the rounds
+/// of a pair agree by luck. Two settings have no others: 0.
+inline double spread_of_all(metric_id m, const vector<values_in_rounds>& values) {
+    vector<vector<double>> logs;
+    std::size_t rounds = max_rounds;
+    for (const values_in_rounds& v : values) {
+        if (!v.fault.empty()) continue;
+        logs.push_back(logs_of(m, v.measured));
+        rounds = std::min(rounds, v.measured.size());
+    }
+    if (logs.size() < 3) return 0;
+    vector<double> of_rounds(rounds, 0.0);
+    for (vector<double>& of : logs) {
+        of.resize(rounds);
+        const double own = mean_of(of);
+        for (std::size_t r = 0; r < rounds; ++r) {
+            of[r] -= own;
+            of_rounds[r] += of[r] / as_number(logs.size());
+        }
+    }
+    double squares = 0;
+    for (const vector<double>& of : logs)
+        for (std::size_t r = 0; r < rounds; ++r)
+            squares += (of[r] - of_rounds[r]) * (of[r] - of_rounds[r]);
+    return std::sqrt(squares / as_number((logs.size() - 1) * (rounds - 1)));
+}
+
 /// `s0`: prior standard deviation of one setting's logarithm.
 inline compared_statistic compared(const statistic_data& what,
                                    vector<values_in_rounds> values, double s0) {
     compared_statistic c;
     c.what = what;
-    c.prior_sd = s0 * std::sqrt(2.0);
     for (values_in_rounds& v : values)
         if (v.fault.empty() && v.measured.size() < static_cast<std::size_t>(fewest_rounds))
             v.fault = printed("it was measured in %zu round%s, it takes %d", v.measured.size(),
                               v.measured.size() == 1 ? "" : "s", fewest_rounds);
+    c.spread = spread_of_all(what.metric, values) * std::sqrt(2.0);
+    c.prior_sd = std::max(s0 * std::sqrt(2.0), c.spread);
     const judging_rule rule = rule_of_a_pair(values.size());
     for (std::size_t a = 0; a < values.size(); ++a)
         for (std::size_t b = a + 1; b < values.size(); ++b)
