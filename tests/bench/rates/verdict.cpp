@@ -514,6 +514,56 @@ void saturation_part(study_run& by) {
     }
 }
 
+void begin(study_run& by);
+
+/// What it takes to find a p99 that is 10 % over its limit in 95 %: longer repeats, or more of them.
+void tails_part(study_run& by) {
+    constexpr int more_repeats = 12;
+    const judging_rule twelve = rule_of({}, first_analysis, more_repeats, 1);
+    begin(by);
+    const setting at = setting_at(by, 0.6, 0.03);
+    const statistic_data what = p99(ttft).data;
+    constexpr double ratios_of_tails[] = {0.9, 1, 1.1};
+    by.table("requests of a repeat, repeats at most", {"spread", "r = 0.9", "r = 1", "r = 1.1", "runs at 1.1"},
+             printed("\n## p99 TTFT, 60 %% load, 3 %% run noise\n\nPass/fail/inconclusive in %%; %lld trials.\n\n",
+                     by.trials));
+    for (const long long requests : {300, 600, 1200}) {
+        if (!by.is_next_ours()) continue;
+        sums c = by.over([&](sums& sum, std::uint64_t trial) {
+            generator random(seed_of(at.seed, trial, 40));
+            const plan p = traffic(at.rate, seed_of(at.seed, trial, 41), requests);
+            double truth = 0;
+            for (int i = 0; i < at.truth_runs; ++i) {
+                const double slowness = std::exp(at.noise * normal_quantile((i + 0.5) / at.truth_runs));
+                truth += std::log(evaluate(what, simulated_run(p, machine(slowness, random.next())))) / at.truth_runs;
+            }
+            gate_repeats repeats(measurement_of(p));
+            measurement many = measurement_of(p);
+            many.rule = twelve;
+            vector<double> logs;
+            for (int i = 0; i < more_repeats; ++i) {
+                const double slowness = drawn_slowness(at.noise, random);
+                many.candidate.push_back(simulated_run(p, machine(slowness, random.next())));
+                if (i < last_noisy_analysis) repeats.add(many.candidate.back());
+                logs.push_back(std::log(evaluate(what, many.candidate.back())));
+            }
+            sum.number(0) += sample_variance(logs);
+            for (std::size_t i = 0; i < std::size(ratios_of_tails); ++i) {
+                const slo s = at_most(what, std::exp(truth) / ratios_of_tails[i]);
+                sum.at(i).add(repeats.judged_by(sample_measurements::judged, s));
+                sum.at(3 + i).add(sample_measurements::judged(many, s, false));
+            }
+        });
+        const double variance = c.number(0) / static_cast<double>(by.trials);
+        for (const std::size_t first : {0u, 3u}) {
+            columns all = fractions_of(c, first, 3);
+            all.insert(all.begin(), printed("%.1f %%", 100 * std::sqrt(variance)));
+            all.push_back(printed("%.1f", c.at(first + 2).repeats_taken()));
+            print_row(printed("%lld, %d", requests, first == 0 ? last_noisy_analysis : more_repeats), all);
+        }
+    }
+}
+
 void begin(study_run& by) {
     by.must = bounds(0);  // a quick run has wider ones
     capacity = measured_capacity(by.seed);
@@ -526,7 +576,8 @@ const registered verdicts({"verdict",
                            {{"replayed", replayed_part},
                             {"noisy", noisy_part},
                             {"baselines", baseline_part},
-                            {"saturation", saturation_part}},
+                            {"saturation", saturation_part},
+                            {"tails", tails_part, true}},
                            begin});
 
 }  // namespace
