@@ -145,10 +145,16 @@ public:
     any_target(const endpoint& e) : what_(detail::box::make(e)) {}
     any_target(const process& p) : what_(detail::box::make(p)) {}
     any_target(const detail::extension_value& e) : what_(detail::box::make(e)) {}
+    any_target(const any_target& t, const detail::extension_value& how)
+        : what_(t.what_), switched_by_(how) {}
     const detail::box& what() const { return what_; }
+    /// Returns how it shares its GPU with others, if it does.
+    const detail::extension_value& switched_by() const { return switched_by_; }
+    bool is_switched() const { return switched_by_.by != nullptr; }
 
 private:
     detail::box what_{};
+    detail::extension_value switched_by_{};
 };
 // Compilers show these lines if the include is missing.
 inline namespace in_llmbench_simulated_hpp { struct engine; }

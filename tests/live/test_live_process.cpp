@@ -5,6 +5,7 @@
 #include "support/relay.hpp"
 #include "support/scripted_server.hpp"
 #include "support/sockets.hpp"
+#include "llmbench_switched.hpp"
 
 using namespace llmbench;
 using namespace live;
@@ -34,6 +35,26 @@ TEST_CASE("a restart between repeats measures the startup each time") {
     CHECK(first > 0);
     CHECK(second > 0);
     CHECK(first != second);
+}
+
+TEST_CASE("processes that have one GPU in turns stay, and are started anew after so many pairs") {
+    const auto in_turns_on = [](const process& p) {
+        return switched(p, post("/reset_prefix_cache"), post("/reset_prefix_cache"), {.restart_every = 2});
+    };
+    scenario s = quick_scenario(in_turns_on(served()));
+    s.name = "started anew";
+    s.baseline = in_turns_on(served());
+    s.requests = 10;
+    s.warmup = 0;
+    s.repeats = 4;
+    run(s);
+    for (const char* variant : {"candidate", "baseline"}) {
+        const picojson::value repeats = reported_gate("started anew").get(variant).get("repeats");
+        for (std::size_t i = 0; i < 4; ++i) {
+            CAPTURE(i);
+            CHECK(repeats.get(i).get("startup_s").is<double>() == (i % 2 == 0));
+        }
+    }
 }
 
 TEST_CASE("the first answer of a cold process is counted from its spawn, at each restart") {

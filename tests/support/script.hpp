@@ -187,6 +187,7 @@ public:
     std::vector<answer> checks{healthy(1)};
     std::size_t checked = 0;
     std::function<void()> on_check{};
+    std::function<bool()> is_sleeping{};  // what GET /is_sleeping tells; without it, what a list does
 
     static bool is_of_page(const request& r) {
         return r.method == "GET" && r.path.ends_with("/metrics");
@@ -199,6 +200,10 @@ public:
     }
     /// To all but its page.
     answer answer_to(const request& r) {
+        if (r.method == "GET" && is_sleeping && r.path == "/is_sleeping")
+            return {send(json("200 OK", is_sleeping() ? R"({"is_sleeping":true})"
+                                                      : R"({"is_sleeping":false})")),
+                    close()};
         if (r.method == "GET") {
             model_lists.push_back(r);
             return {send(json("200 OK", R"({"object":"list","data":[{"id":")" + model + "\"}]}")),

@@ -43,6 +43,10 @@ public:
     void list_model(const std::string& name) const { script_->model = name; }
     /// What comes of the request that is sent before a load; a healthy answer, where this is not told.
     void answer_check(answer a) const { script_->checks = {std::move(a)}; }
+    void on_check(std::function<void()> done) const { script_->on_check = std::move(done); }
+    void tell_of_sleep(std::function<bool()> is_sleeping) const {
+        script_->is_sleeping = std::move(is_sleeping);
+    }
 
 private:
     server(script s, afterwards then) : script_(std::make_unique<script>(std::move(s))) {

@@ -19,6 +19,7 @@
 #include "llmbench_history.hpp"
 #include "llmbench_machines.hpp"
 #include "llmbench_simulated.hpp"
+#include "llmbench_switched.hpp"
 #include "llmbench_websocket.hpp"
 #include "llmbench_work.hpp"
 using namespace llmbench;
@@ -91,6 +92,11 @@ TEST_CASE("targets") {
     s.target = endpoint{.telemetry = {"http://h:94/metrics"}, .cold = "./to_zero", .ready_within = 1min};
     s.target = process{.command = "x", .env = {secret("B", "2")}};
     s.target = endpoint{.api = openai_responses, .transport = websocket()};
+    s.target = switched(endpoint{.url = "u"}, vllm_sleep(1));
+    s.baseline = switched(process{.command = "x"}, vllm_sleep(2), {.restart_every = 4});
+    s.baseline = switched(endpoint{.url = "v"}, sglang_release(), {.is_asleep = true});
+    s.baseline = switched(endpoint{.url = "v"}, post("/sleep"), post("/wake_up"));
+    s.baseline = switched(endpoint{.url = "v"}, sleep_requests{.state = "/is_sleeping"}, switch_options{});
     s.prepare = {post("/reset_prefix_cache")};
     s.warmup = until_stable(60s);
     s.options = {.stream = true, .events_are_tokens = true, .include_usage = true,

@@ -20,5 +20,6 @@
 #include "llmbench_machines.hpp"
 #include "llmbench_sessions.hpp"
 #include "llmbench_simulated.hpp"
+#include "llmbench_switched.hpp"
 #include "llmbench_websocket.hpp"
 #include "llmbench_work.hpp"

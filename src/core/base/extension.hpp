@@ -28,6 +28,7 @@ class load_sharing;
 class past_judge;
 class rehearsal;
 class search_figures;
+class server_switch;
 class task_at_work;
 struct analysis;
 struct decision;
@@ -63,6 +64,8 @@ struct extension {
     std::unique_ptr<extension_server> (*server)(const box& settings) = nullptr;
     /// The virtual environment of its servers; default: the machine.
     std::unique_ptr<execution_environment> (*new_environment)() = nullptr;
+    /// Lets servers have one GPU in turns. Throws if the settings are unsound.
+    std::unique_ptr<server_switch> (*new_switch)(const box& settings) = nullptr;
     /// Puts its read_workload and other data into `into`.
     void (*read)(const box& said, const scenario& s, std::uint64_t seed,
                  workload_files& into) = nullptr;

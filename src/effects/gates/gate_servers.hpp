@@ -96,17 +96,20 @@ public:
         });
         candidate_.ask_first_answer(is_first_asked, asked.sent->common,
                                     asked.sent->limits.total.seconds());
+        const auto wake = [&](live_target& t) { t.wake(asked.sent->common, left_s()); };
         each([&](live_target& t) { t.bring_up(left_s()); });
+        wake(candidate_);
         check_two_servers(asked);
         plan p = without_long_sessions(
             asked, [&](const std::string& model) { return room_of(asked, model); });
         each([&](live_target& t) {
+            wake(t);
             learn_of(t, *p.sent, left_s());
             // What was asked is in its cache: it rests, or starts anew, before the first repeat.
             if (p.sent->counts_work) t.note_load();
+            check_objectives(p, t);
         });
         if (p.sent->otherwise) check_other_requests(p, candidate_.load());
-        check_objectives(p);
         return p;
     }
     live_target& candidate() { return candidate_; }
@@ -191,14 +194,13 @@ private:
         }
         if (!why.empty()) refuse({why});
     }
-    void check_objectives(const plan& p) const {
-        candidate_.check_reports_metrics(p.judged->slos, p.sent->common);
-        vector<slo> compared = p.judged->slos;
-        erase_if(compared, is_absolute);
-        if (baseline_) baseline_->check_reports_metrics(compared, p.sent->common);
-        if (p.sent->counts_work) the_work().check_counters(candidate_, p);
-        check_images(p, *candidate_.load().api);
-        if (baseline_) check_images(p, *baseline_->load().api);
+    void check_objectives(const plan& p, const live_target& t) const {
+        const bool is_candidate = &t == &candidate_;
+        vector<slo> its = p.judged->slos;
+        if (!is_candidate) erase_if(its, is_absolute);
+        t.check_reports_metrics(std::move(its), p.sent->common);
+        if (is_candidate && p.sent->counts_work) the_work().check_counters(t, p);
+        check_images(p, *t.load().api);
     }
 
     const scenario& s_;

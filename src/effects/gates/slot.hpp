@@ -121,6 +121,9 @@ inline bool make_ready(const slot_host& host, const slot& s) {
             if (!target.restarts()) rest(target.pages());
             else if (!is_in_time(s.deadline_ns, [&] { target.restart(left_s()); })) return false;
         }
+        if (!is_in_time(s.deadline_ns,
+                        [&] { target.begin_turn(v, host.what.sent->common, left_s()); }))
+            return false;
         if (host.meter) host.meter->stage(s.name);
         target.start_cold(report_directory() + printed("/cold-%d.log", host.gate));
         const double within_s = std::min(left_s(), host.what.sent->limits.total.seconds());
@@ -188,6 +191,8 @@ inline slot_seen seen_of(const slot& s, variant_repeats& variants, double part,
     note_decided(part, variants[0].seen, seen.notes);
     for (variant_repeat& v : variants) {
         v.target.note_load();
+        if (std::string why = v.target.end_turn(); v.seen.target_gone.empty())
+            v.seen.target_gone = std::move(why);
         v.seen.load = s.load;
         v.seen.part = s.part;
         note_warmup(v.seen, seen.notes);

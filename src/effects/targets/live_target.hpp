@@ -27,6 +27,7 @@
 #include "effects/targets/program_server.hpp"
 #include "effects/targets/extension_server.hpp"
 #include "effects/targets/server_pages.hpp"
+#include "effects/targets/server_switch.hpp"
 #include "effects/targets/server_variables.hpp"
 
 #include <algorithm>  // find, max, min
@@ -92,6 +93,8 @@ public:
         else if (const auto* of_extension = what.get<extension_value>()) take(*of_extension);
         else if (const auto* e = what.get<endpoint>()) take(*e);
         else take(endpoint{});
+        if (t.is_switched() && stand_in.what().empty())
+            switch_ = t.switched_by().by->new_switch(t.switched_by().what);
         load_.api = &api_of(at_);
         facts_.api = load_.api->name;
         load_.transport = at_.transport;
@@ -141,9 +144,11 @@ public:
     }
     /// `at_most_s`: limit on the server's time to get ready.
     void bring_up(double at_most_s = infinity) {
+        if (switch_) switch_->make_room(at_most_s);
         take_address(at_most_s);
         await_ready(std::min(at_.ready_within.seconds(), at_most_s));
         find_model();
+        if (switch_) switch_->found(*this, is_process());
         if (!page_.empty()) at_.metrics_url = filled_in(page_, "{port}", load_.url.port);
         if (is_process()) await_first_answer();
         pages_ = pages_of(at_, load_, facts_.url);
@@ -171,8 +176,21 @@ public:
         await_first_answer();
     }
     double take_first_answer_s() { return std::exchange(first_answer_s_, not_a_number); }
-    /// Whether the scenario wants a new process for each repeat.
-    bool restarts() const { return process_ && process_->what.restart_between_repeats; }
+    /// Before it is asked: it has its GPU for itself, if it shares one.
+    void wake(const request_spec& like, double at_most_s) {
+        begin_turn(run_variant::baseline, like, at_most_s);
+    }
+    /// The same before it is loaded.
+    void begin_turn(run_variant v, const request_spec& like, double at_most_s) {
+        if (!switch_) return;
+        if (std::string note = switch_->begin_turn(v, like, at_most_s); !note.empty())
+            facts_.notes.push_back(std::move(note));
+    }
+    /// Whether the scenario wants a new process for this repeat.
+    bool restarts() const {
+        const bool is_due = switch_ && switch_->is_due();
+        return process_ && (process_->what.restart_between_repeats || is_due);
+    }
     /// A server that was there and does not come back is lost, which nobody may skip.
     void restart(double at_most_s) {
         end();
@@ -184,15 +202,20 @@ public:
     }
     /// Whether we start it, so that it can run only in its repeats.
     bool is_process() const { return process_ != nullptr; }
+    /// Whether it runs only in its turns: two may not fit side by side.
+    bool ends_after_turn() const { return process_ && !switch_; }
     /// Ends a process; it can be started again.
     void end() {
         if (!process_) return;
+        if (switch_) switch_->ended();
         process_->end();
         was_loaded_ = false;
     }
     /// Whether it had a load since it was started.
     bool was_loaded() const { return was_loaded_; }
     void note_load() { was_loaded_ = true; }
+    /// After a load. Returns why it does not count, "" if it does.
+    std::string end_turn() { return switch_ ? switch_->end_turn() : std::string(); }
     /// Returns why it ended, "" while it runs.
     std::string how_it_went() {
         if (process_) return process_->how_it_went();
@@ -454,6 +477,7 @@ private:
     std::optional<request_spec> first_like_{};  // set if its first answer is timed
     double first_within_s_ = 0, first_answer_s_ = not_a_number;
     std::unique_ptr<kept_commands> commands_ = std::make_unique<kept_commands>();
+    std::unique_ptr<server_switch> switch_{};  // null: its GPU is its own; asks it at its end
 };
 
 }  // namespace detail

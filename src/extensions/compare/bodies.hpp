@@ -246,7 +246,7 @@ private:
             parts.push_back(
                 {.name = str(s.name),
                  .server = live_target(s.target, run_variant::candidate, stand_in(parts.size())),
-                 .is_fresh = s.target.what().get<process>() ||
+                 .is_fresh = (s.target.what().get<process>() && !s.target.is_switched()) ||
                              s.target.what().get<extension_value>(),
                  .all = {{.what = std::move(p)}}});
         }

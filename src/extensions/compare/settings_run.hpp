@@ -89,7 +89,7 @@ public:
                    time_of_all() + "\n");
         bool in_time = true;
         for (setting_under_test& s : all_)
-            if (in_time && !s.server.is_process()) in_time = bring_up(s);
+            if (in_time && !s.server.ends_after_turn()) in_time = bring_up(s);
         check_servers();
         for (int at = next_position(); at >= 0; at = next_position()) {
             const long long began = now_ns();
@@ -180,16 +180,17 @@ private:
         const slot turn{.number = number,
                         .name = printed("round %d of %d, ", position + 1, rounds_) + s.name,
                         .deadline_ns = mode_.deadline_ns};
-        if (s.server.is_process() && !bring_up(s)) return false;
+        if (s.server.ends_after_turn() && !bring_up(s)) return false;
         if (s.has_turns() && !make_ready(s, host, turn)) return false;
         if (!s.has_turns()) return true;
         slot_seen seen = run_slot(host, turn);
         for (std::string& note : seen.notes) s.all.seen.notes.push_back(std::move(note));
         s.all.seen.candidate.push_back(std::move(seen.repeats[0]));
-        s.server.end();
+        if (s.server.ends_after_turn()) s.server.end();
         if (!seen.is_whole) return false;
         if (const cause why = fault_of_gate(s.all.seen)) {
             s.lost = described(why);
+            s.server.end();
             meter_.say("  " + s.name + " has no more turns: " + s.lost + "\n");
         }
         return true;
@@ -230,6 +231,7 @@ private:
     void find(setting_under_test& s) {
         s.server.bring_up(seconds_left());
         if (std::exchange(s.is_known, true)) return;
+        wake(s);
         check_images(s.all.what, *s.server.load().api);
         check_room(s);
         learn_of(s.server, *s.all.what.sent, seconds_left());
@@ -248,6 +250,9 @@ private:
             if (session::of_this_program().is_news(note))
                 meter_.say("  note: " + note + "\n");
     }
+    void wake(setting_under_test& s) const {
+        s.server.wake(s.all.what.sent->common, seconds_left());
+    }
     /// Settings are compared on the same sessions, those that fit all.
     static void check_room(const setting_under_test& s) {
         const plan fitted = without_long_sessions(
@@ -261,6 +266,7 @@ private:
         for (std::size_t a = 0; a < all_.size(); ++a)
             for (std::size_t b = a + 1; b < all_.size(); ++b) {
                 if (!all_[a].is_known || !all_[b].is_known) continue;
+                wake(all_[a]);  // which may be asked
                 const live_target &one = all_[a].server, &other = all_[b].server;
                 if (are_one_server(one.load(), other.load()))
                     refuse({"settings \"", all_[a].name, "\" and \"", all_[b].name,

@@ -90,6 +90,10 @@ inline void check_names(const list<setting>& settings) {
 /// Throws std::invalid_argument with a sentence for the first fault.
 inline void check_comparison(const scenario& s, const list<setting>& settings) {
     check_names(settings);
+    const auto is_switched = [](const setting& x) { return x.target.is_switched(); };
+    if (any_of(settings, is_switched) && !all_of(settings, is_switched))
+        refuse({"some settings are switched(...) and others are not, which would be awake beside "
+                "them: switch all, or none"});
     if (!s.target.what().empty())
         refuse({"target is given: compare() takes one with each setting, and none beside them"});
     if (s.baseline.is_live() || s.baseline.is_stored() || s.baseline.is_of_extension())

@@ -1,0 +1,208 @@
+// one server among those that have a GPU in turns
+#pragma once
+
+#include "api/result.hpp"
+#include "api/side_task.hpp"
+#include "core/base/json_reader.hpp"
+#include "core/base/secrets.hpp"
+#include "core/base/text.hpp"
+#include "core/base/vector.hpp"
+#include "core/dialects/request_body.hpp"
+#include "effects/gates/posts.hpp"
+#include "effects/net/blocking_http.hpp"
+#include "effects/system/clock.hpp"
+#include "effects/system/known_secrets.hpp"
+#include "effects/system/signals.hpp"
+#include "effects/system/threads.hpp"
+#include "effects/targets/inquiries.hpp"
+#include "effects/targets/live_target.hpp"
+#include "effects/targets/process.hpp"
+#include "effects/targets/server_pages.hpp"
+#include "effects/targets/server_switch.hpp"
+#include "extensions/switched/api.hpp"
+#include "extensions/switched/core/checks.hpp"
+
+#include <algorithm>  // find, max, min
+#include <stdexcept>  // runtime_error
+#include <string>
+#include <utility>  // exchange
+
+namespace llmbench {
+inline namespace v1 {
+namespace detail {
+
+/// A server in a group that shares a GPU. A sleeping one gets no other request than those to wake
+/// and to tell: older versions of vLLM end at a completion meanwhile (vllm issue 15483). None is
+/// put to sleep twice, nor woken twice: SGLang ends at that. It is idle before, for the same reason
+/// (vllm issues 28714 and 45520).
+class server_in_turns final : public server_switch {
+public:
+    explicit server_in_turns(const switch_settings& s) : its_(s) {
+        check_switch(s);
+        vector<std::string> secrets;
+        for (const list<task_step>* steps : {&its_.how.sleep, &its_.how.wake})
+            for (const task_step& step : *steps) add_query_secrets(secrets, str(step.path));
+        known_secrets::of_this_program().add(secrets);
+    }
+    ~server_in_turns() override {
+        if (on_) contained([] { leave(); }, [](const char*) {});
+        ended();
+    }
+
+    void make_room(double at_most_s) override {
+        for (server_in_turns* other : group())
+            if (other != this) other->sleep(at_most_s);
+    }
+    void found(const live_target& server, bool is_new) override {
+        on_ = &server;
+        loads_ = 0;
+        if (is_new) sleeps_ = false;
+        else if (!is_known_) was_asleep_ = sleeps_ = is_asleep_by_itself();
+        is_known_ = true;
+        if (std::find(group().begin(), group().end(), this) == group().end()) {
+            if (group().empty()) has_failed() = false;
+            group().push_back(this);
+        }
+    }
+    void ended() override {
+        on_ = nullptr;
+        erase_if(group(), [this](const server_in_turns* one) { return one == this; });
+    }
+    std::string begin_turn(run_variant v, const request_spec& like, double at_most_s) override {
+        const long long from_ns = now_ns();
+        const bool are_to_sleep = any_of(group(), [this](const server_in_turns* one) {
+            return one != this && !one->sleeps_;
+        });
+        // An A/A run: the server was awake since the baseline's load, if not for this.
+        if (is_alone() && v == run_variant::candidate) sleep(at_most_s);
+        make_room(at_most_s);
+        if (!sleeps_) return {};
+        wake(like, at_most_s);
+        if (!are_to_sleep || std::exchange(is_noted_, true)) return {};
+        const double took_s = static_cast<double>(now_ns() - from_ns) * 1e-9;
+        return "a switch to " + url() + " took " + time_text(took_s) + " (" +
+               text_of(its_.how.sleep) + "; " + text_of(its_.how.wake) + ")";
+    }
+    std::string end_turn() override try {
+        ++loads_;
+        for (const server_in_turns* one : group()) {
+            const bool should = one != this;
+            if (one->is_asleep_by_itself() == should) continue;
+            const std::string told = " (GET " + str(one->its_.how.state) + ")";
+            return should ? one->url() + " was awake" + told + " while " + url() + " was measured"
+                          : url() + " said that it sleeps" + told + " while it was measured";
+        }
+        return {};
+    } catch (const std::runtime_error& e) {
+        return reason_in(e);
+    }
+    bool is_due() const override {
+        const long long every = its_.options.restart_every;
+        return every > 0 && loads_ >= every * (is_alone() ? 2 : 1);
+    }
+
+private:
+    static constexpr double state_within_s = 10;
+
+    /// Those of the gate that runs: one at a time does.
+    static vector<server_in_turns*>& group() {
+        static vector<server_in_turns*> all;
+        return all;
+    }
+    static bool& has_failed() {
+        static bool failed = false;
+        return failed;
+    }
+    bool is_alone() const { return group().size() == 1; }
+    const std::string& url() const { return on_->facts().url; }
+
+    static std::string text_of(const list<task_step>& steps) {
+        std::string all;
+        for (const task_step& s : steps) all += (all.empty() ? "" : ", ") + step_name(s);
+        return all;
+    }
+    [[noreturn]] void fail(const char* to, const std::string& why) const {
+        has_failed() = true;
+        throw std::runtime_error("switched: " + url() + " was to " + to + ": " + why);
+    }
+    bool is_asleep_by_itself() const {
+        if (its_.how.state.empty()) return is_known_ ? sleeps_ : its_.options.is_asleep;
+        const load_target& at = on_->load();
+        const std::string path = str(its_.how.state);
+        const http_answer a = blocking_get(at, inquiry_path(at, path.c_str()), at.fields,
+                                           std::min(state_within_s, its_.within_s));
+        json_reader reader;
+        const json_view* const v = a.status == 200 ? reader.read(a.body) : nullptr;
+        const json_view* const told = v ? member(*v, "is_sleeping") : nullptr;
+        if (!told || told->is != json_view::kind::boolean)
+            fail("tell whether it sleeps",
+                 a.status == 0 ? "GET " + path + " failed: " + masked_words_of(a.error, at)
+                               : quoted_answer(at, "GET", path, a) +
+                                     R"(, and not {"is_sleeping": true})");
+        return told->text == "true";
+    }
+    /// Posts, and waits until the server tells that it has done it.
+    void become(bool sleeping, double at_most_s) {
+        const char* const to = sleeping ? "sleep" : "wake";
+        const double within_s = std::min(its_.within_s, at_most_s);
+        const long long until_ns = now_ns() + ns_of(within_s);
+        const std::string late = " (its .ready_within is " + time_text(its_.within_s) + ")";
+        for (const task_step& s : sleeping ? its_.how.sleep : its_.how.wake) {
+            const double left_s = std::max(seconds_until(until_ns), 0.1);
+            if (const std::string why = fault_of_step(s, *on_, 0, left_s); !why.empty())
+                fail(to, why + (now_ns() < until_ns ? "" : late));
+        }
+        if (its_.how.state.empty()) return;
+        const auto is_over = [&] { return stop_asked.load() || is_asleep_by_itself() == sleeping; };
+        if (!comes_by(is_over, until_ns, 0.1))
+            fail(to, "GET " + str(its_.how.state) + " still says that it does not" + late);
+    }
+    void sleep(double at_most_s) {
+        if (sleeps_ || !on_) return;
+        rest(on_->pages());
+        sleeps_ = true;  // also without an answer it may
+        become(true, at_most_s);
+    }
+    void wake(const request_spec& like, double at_most_s) {
+        become(false, at_most_s);
+        sleeps_ = false;
+        const long long until_ns = now_ns() + ns_of(std::min(its_.within_s, at_most_s));
+        std::string why;
+        const auto is_over = [&] {
+            const http_answer a = ask_for_one_token(on_->load(), like, seconds_until(until_ns));
+            why = why_no_answer(on_->load(), like, a);
+            return why.empty() || stop_asked.load();
+        };
+        comes_by(is_over, until_ns, 0.05);
+        if (!why.empty()) fail("answer after its wake", why);
+    }
+
+    /// What is left behind by the first one that goes: all awake after a failure, else each
+    /// endpoint as it was found. Processes end with the gate.
+    static void leave() {
+        const auto each = [](bool is_process, bool to_sleep) {
+            for (server_in_turns* one : group()) {
+                const bool should = !has_failed() && (is_process || one->was_asleep_);
+                if (one->its_.is_process != is_process || one->sleeps_ == should ||
+                    should != to_sleep)
+                    continue;
+                contained([&] { one->become(should, infinity); }, [](const char*) {});
+                one->sleeps_ = should;
+            }
+        };
+        if (!any_of(group(), [](const server_in_turns* one) { return one->its_.is_endpoint; }))
+            return;
+        each(true, true);
+        each(false, true);
+        each(false, false);
+    }
+
+    const switch_settings its_;
+    const live_target* on_ = nullptr;  // null: not there
+    bool sleeps_ = false, was_asleep_ = false, is_known_ = false, is_noted_ = false;
+    long long loads_ = 0;  // since it was found or started
+};
+
+}  // namespace detail
+}  // inline namespace v1
+}  // namespace llmbench
