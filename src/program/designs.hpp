@@ -33,6 +33,7 @@ struct design_costs {
     double budget_s = 0;
     double repeat_s = 0;         // one repeat, with its warm-up
     double restart_s = 120;      // a server's start
+    double switch_s = 7;         // a sleep of one server and the wake of the other
     double sd = 0.03;            // of the logarithm of a statistic, between repeats
     bool is_calibrated = false;  // sd is this gate's, by a calibration
 };
@@ -176,6 +177,13 @@ inline gate_design pairs_in_turns(const design_costs& c, const char* name, doubl
     return d;
 }
 
+/// The same with servers that stay and sleep. The luck of the two processes lasts for all pairs.
+inline gate_design pairs_switched(const design_costs& c) {
+    gate_design d = pairs_in_turns(c, "in turns, switched", c.switch_s, false);
+    d.lacks = "a server of the base on the same GPU, both switched(...)";
+    return d;
+}
+
 /// Loads at once have no rule by repeats: the measured regressions of a load of five minutes
 /// (tests/bench/rates.md, "What is found"), by the square root of the time.
 inline gate_design both_at_once(const design_costs& c) {
@@ -201,6 +209,7 @@ inline gate_design both_at_once(const design_costs& c) {
 inline vector<gate_design> designs_for(const design_costs& c, bool has_history) {
     vector<gate_design> all = {by_fixed_limit(c), by_calibrated_limit(c), by_history(c, has_history),
                                pairs_in_turns(c, "in turns, restarted", c.restart_s, true),
+                               pairs_switched(c),
                                both_at_once(c)};
     for (gate_design& d : all) d.finds = std::expm1(d.finds);
     sort_stably(all, [](const gate_design& a, const gate_design& b) { return a.finds < b.finds; });

@@ -178,7 +178,7 @@ private:
     std::streambuf* console_ = nullptr;
 };
 
-/// What --budget and --restart say; a budget of 0: not asked for.
+/// What --budget and the options about servers say; a budget of 0: not asked for.
 inline design_costs costs_of(const given_options& o) {
     design_costs c;
     if (o.has("--budget")) {
@@ -187,8 +187,9 @@ inline design_costs costs_of(const given_options& o) {
         if (!(c.budget_s > 0)) g.refuse_as("a time above 0, such as 10min");
     }
     if (o.has("--restart-time")) c.restart_s = time_of(o.one("--restart-time")).seconds();
+    if (o.has("--switch-time")) c.switch_s = time_of(o.one("--switch-time")).seconds();
     if (c.budget_s > 0) return c;
-    for (const char* of_it : {"--restart-time", "--calibration"})
+    for (const char* of_it : {"--restart-time", "--switch-time", "--calibration"})
         if (o.has(of_it)) refuse({of_it, " is of --budget: name the time, as --budget 10min"});
     return c;
 }
@@ -268,6 +269,7 @@ inline verb explain_verb() {
                {"--budget", "TIME", "what each design of a gate finds in that time, best first"},
                {"--calibration", "FILE", "for --budget: calibration.json with the spread of repeats"},
                {"--restart-time", "TIME", "for --budget: a server's start, default 2min"},
+               {"--switch-time", "TIME", "for --budget: one sleeps, the other wakes, default 7s"},
                {"--json", "", "for machines", takes::nothing}}}},
             "Examples:\n"
             "  llmbench explain gates.toml\n"

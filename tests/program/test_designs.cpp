@@ -60,12 +60,25 @@ TEST_CASE("the restarts of a design in turns are in its time") {
     CHECK(std::isinf(pairs_in_turns(c, "in turns", c.restart_s, true).finds));
 }
 
+TEST_CASE("switches leave time for more pairs than restarts do") {
+    design_costs c = eight_repeats(0.01);
+    c.budget_s = 13 * 60;
+    CHECK(std::isinf(pairs_in_turns(c, "in turns, restarted", c.restart_s, true).finds));
+    const gate_design d = pairs_switched(c);
+    CHECK(d.takes == "8 pairs");
+    CHECK(std::expm1(d.finds) < 0.06);
+    CHECK(d.lacks.find("switched(...)") != d.lacks.npos);
+    c.switch_s = 200;
+    CHECK(std::isinf(pairs_switched(c).finds));
+}
+
 TEST_CASE("the best is first, one that has too few repeats is last, and says what it needs") {
     design_costs c = eight_repeats(0.03);
     c.budget_s = 130;
     const auto all = designs_for(c, false);
     for (std::size_t i = 1; i < all.size(); ++i) CHECK_FALSE(all[i].finds < all[i - 1].finds);
-    CHECK(all.back().name == "in turns, restarted");
+    for (const char* too_few : {"in turns, restarted", "in turns, switched"})
+        CHECK(std::isinf(named(all, too_few).finds));
     CHECK(std::isinf(all.back().finds));
     CHECK(named(all, "calibrated").lacks == "LLMBENCH_CALIBRATE=10, once, 6.67 min");
     CHECK(named(all, "a history of 30 runs").lacks.find("30 runs of main") == 0);
