@@ -33,7 +33,7 @@
 // scenario" (all options with their defaults), "results", "verbs and assertions". A file that
 // includes the header pays for that part alone.
 //
-// The implementation begins in line 2753 of llmbench.hpp. Part two is the pure core: parsing,
+// The implementation begins in line 2762 of llmbench.hpp. Part two is the pure core: parsing,
 // statistics, schedules, verdicts and reports as functions from values to values, which do no I/O
 // and know no clock. Part three holds the effects: clocks, sockets, processes, files. Both are
 // compiled in the one file that defines LLMBENCH_IMPLEMENT (or LLMBENCH_MAIN, which adds doctest's
@@ -110,7 +110,8 @@
 //   [C] the columns of a verdict: a statistic of one repeat, and over several
 //   [C] the values of two variants that were loaded at once, by slices of their common time
 //   [C] grading and comparison of answers
-//   [C] the fields of a record and of a repeat
+//   [C] the fields of a record
+//   [C] the fields of a repeat
 //   [C] when a thread of the client did not run, and the kernel's times on its clock
 //   [C] which answers of a pair of repeats are the same
 //   [C] common prefixes of recorded prompts
@@ -229,12 +230,14 @@
 //   [E] the finished requests of one client thread, and the answers that it keeps
 //   [E] one load on one client thread
 //   [E] the load of one repeat
-//   [E] credentials for a server
-//   [E] targets of extensions
 //   [E] questions to a server before the load
+//   [E] credentials for a server
 //   [E] started programs, which end with us, and their output
 //   [E] processes: servers and commands of a scenario
+//   [E] the servers that the environment's commands start
+//   [E] targets of extensions
 //   [E] the metrics pages of a server, read before and during a load
+//   [E] servers that have one GPU in turns, by an extension
 //   [E] the variables of the environment for one server
 //   [E] running targets
 //   [E] whether two targets are one server, and two variants one
@@ -2275,10 +2278,16 @@ public:
     any_target(const endpoint& e) : what_(detail::box::make(e)) {}
     any_target(const process& p) : what_(detail::box::make(p)) {}
     any_target(const detail::extension_value& e) : what_(detail::box::make(e)) {}
+    any_target(const any_target& t, const detail::extension_value& how)
+        : what_(t.what_), switched_by_(how) {}
     const detail::box& what() const { return what_; }
+    /// Returns how it shares its GPU with others, if it does.
+    const detail::extension_value& switched_by() const { return switched_by_; }
+    bool is_switched() const { return switched_by_.by != nullptr; }
 
 private:
     detail::box what_{};
+    detail::extension_value switched_by_{};
 };
 // Compilers show these lines if the include is missing.
 inline namespace in_llmbench_simulated_hpp { struct engine; }
@@ -2750,7 +2759,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 37,237 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 37,883 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -5053,6 +5062,7 @@ class load_sharing;
 class past_judge;
 class rehearsal;
 class search_figures;
+class server_switch;
 class task_at_work;
 struct analysis;
 struct decision;
@@ -5088,6 +5098,8 @@ struct extension {
     std::unique_ptr<extension_server> (*server)(const box& settings) = nullptr;
     /// The virtual environment of its servers; default: the machine.
     std::unique_ptr<execution_environment> (*new_environment)() = nullptr;
+    /// Lets servers have one GPU in turns. Throws if the settings are unsound.
+    std::unique_ptr<server_switch> (*new_switch)(const box& settings) = nullptr;
     /// Puts its read_workload and other data into `into`.
     void (*read)(const box& said, const scenario& s, std::uint64_t seed,
                  workload_files& into) = nullptr;
@@ -6060,6 +6072,31 @@ inline bool is_metric_name(const std::string& name) {
                return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
            });
 }
+inline constexpr const char* metric_name_text =
+    "a name has up to 40 of the characters a-z, 0-9 and _, a letter first, and is not \"baseline\"";
+/// Returns what is wrong with the function of a metric, "" if nothing is; notes what it reads.
+inline std::string problem_of_function(own_metric_row& row) {
+    if (!row.value) return "there is no function";
+    std::string problem;
+    bool has_value = false;
+    for (const int events : {64, 1}) {
+        synthetic_request seen(row, events);
+        try {
+            const double v = row.value(request_view(seen));
+            has_value = is_value_of_user(v) || has_value;
+            if (!std::isnan(v) && !is_value_of_user(v))
+                problem =
+                    printed("its function gives %g: values run from 0 to %g", v, max_value_of_user);
+        } catch (const std::exception& e) {
+            problem = "its function throws: " + printable(e.what(), 200);
+        } catch (...) {
+            problem = "its function throws";
+        }
+    }
+    if (problem.empty() && !has_value)
+        problem = "its function gives NaN for a usual request, of 64 events and 128 tokens";
+    return problem;
+}
 /// Never throws, since metrics are made before main(). Errors are reported where the metric is
 /// used.
 inline own_metric_row own_metric_row_of(const std::string& name, metric_id like,
@@ -6067,30 +6104,7 @@ inline own_metric_row own_metric_row_of(const std::string& name, metric_id like,
     own_metric_row row{.name = name, .value = value, .facts = {
                            .name = "", .unit = facts_of(like).unit, .side = facts_of(like).side,
                            .needs = value_needs::own_value}};
-    if (!is_metric_name(name)) {
-        row.problem = "a name has up to 40 of the characters a-z, 0-9 and _, a letter first, and "
-                      "is not \"baseline\"";
-        return row;
-    }
-    if (!value) row.problem = "there is no function";
-    bool has_value = false;
-    for (const int events : {64, 1}) {
-        if (!value) break;
-        synthetic_request seen(row, events);
-        try {
-            const double v = value(request_view(seen));
-            has_value = is_value_of_user(v) || has_value;
-            if (!std::isnan(v) && !is_value_of_user(v))
-                row.problem =
-                    printed("its function gives %g: values run from 0 to %g", v, max_value_of_user);
-        } catch (const std::exception& e) {
-            row.problem = "its function throws: " + printable(e.what(), 200);
-        } catch (...) {
-            row.problem = "its function throws";
-        }
-    }
-    if (row.problem.empty() && !has_value)
-        row.problem = "its function gives NaN for a usual request, of 64 events and 128 tokens";
+    row.problem = is_metric_name(name) ? problem_of_function(row) : metric_name_text;
     return row;
 }
 
@@ -8244,6 +8258,15 @@ inline void read_accelerators(page_reading& into, const metrics_page& page,
     }
 }
 
+/// Returns the value of a series that one of the pages has, NaN if none has it.
+inline double value_of_series(const vector<metrics_page>& pages, const std::string& selector) {
+    const series_selector wanted = selector_of(selector);
+    for (const metrics_page& page : pages)
+        if (const auto found = samples_of(page, wanted.name, wanted.labels);
+            found.size() == 1 && !std::isnan(found.front()->value))
+            return found.front()->value;
+    return not_a_number;
+}
 /// The first `own` pages, 0 or 1, are the server's; others are exporters'. A server's accelerators
 /// count only without exporters.
 inline page_reading reading_of(const vector<metrics_page>& pages,
@@ -8265,15 +8288,7 @@ inline page_reading reading_of(const vector<metrics_page>& pages,
         }
     }
     if (own > 0 && !pages.empty()) r.began = beginning_of(pages[0]);
-    for (const std::string& text : selectors) {
-        const series_selector wanted = selector_of(text);
-        double value = not_a_number;
-        for (const metrics_page& page : pages)
-            if (const auto found = samples_of(page, wanted.name, wanted.labels);
-                found.size() == 1 && std::isnan(value))
-                value = found.front()->value;
-        r.named.push_back(value);
-    }
+    for (const std::string& text : selectors) r.named.push_back(value_of_series(pages, text));
     return r;
 }
 
@@ -12346,19 +12361,11 @@ struct request_values {
     vector<double> in_order{};  // without gaps
     sorted_values sorted{};
 };
-/// `when`: if given, only requests planned in it.
-inline request_values request_values_of(const statistic_data& what, const repeat_data& d,
-                                        timing_bound how = timing_bound::measured,
-                                        const time_interval* when = nullptr) {
-    const metric_id m = what.metric;
-    const selects selected(what, d, when);
-    request_values values;
-    sorted_values& v = values.sorted;
+/// Adds the values of single requests, and returns how many failed.
+inline std::size_t add_values(vector<double>& into, metric_id m, bool fills, const repeat_data& d,
+                              timing_bound how, const selects& selected) {
     std::size_t failed = 0;
-    // Whether a request of which a user's function has no value counts as the worst or best one.
-    const bool fills = is_own(m) && what.kind != statistic_kind::mean &&
-                       (how == timing_bound::missing_worst || how == timing_bound::missing_best);
-    for (std::size_t i = 0; i < d.records.size() && !is_of_sessions(m); ++i) {
+    for (std::size_t i = 0; i < d.records.size(); ++i) {
         if (!selected(d.records[i])) continue;
         const bool ok = d.records[i].status == request_status::ok;
         if (how == timing_bound::missing_best && is_cut_off(d, d.records[i])) continue;
@@ -12367,18 +12374,32 @@ inline request_values request_values_of(const statistic_data& what, const repeat
         double value = ok ? request_value(m, d, i, how) : is_speed(m) ? 0 : infinity;
         if (std::isnan(value) && fills)
             value = (how == timing_bound::missing_worst) == is_speed(m) ? 0 : infinity;
-        if (!std::isnan(value)) values.in_order.push_back(value);
+        if (!std::isnan(value)) into.push_back(value);
     }
+    return failed;
+}
+/// `when`: if given, only requests planned in it.
+inline request_values request_values_of(const statistic_data& what, const repeat_data& d,
+                                        timing_bound how = timing_bound::measured,
+                                        const time_interval* when = nullptr) {
+    const metric_id m = what.metric;
+    const selects selected(what, d, when);
+    request_values values;
+    sorted_values& v = values.sorted;
+    // Whether a request of which a user's function has no value counts as the worst or best one.
+    const bool fills = is_own(m) && what.kind != statistic_kind::mean &&
+                       (how == timing_bound::missing_worst || how == timing_bound::missing_best);
+    if (is_of_sessions(m)) values.in_order = session_times(what, d, how, when);
+    const std::size_t failed =
+        is_of_sessions(m) ? static_cast<std::size_t>(std::count(
+                                values.in_order.begin(), values.in_order.end(), infinity))
+                          : add_values(values.in_order, m, fills, d, how, selected);
     if (pools_gaps(m)) {
         v.all.assign(failed, infinity);
         v.gaps = ranked_gaps(d, how, what.which, when);
         v.mean_of_completed =
             how == timing_bound::measured ? v.gaps.mean() : moved_mean_gap(d, how, selected);
         return values;
-    }
-    if (is_of_sessions(m)) {
-        values.in_order = session_times(what, d, how, when);
-        for (const double s : values.in_order) failed += s == infinity;
     }
     v.all = values.in_order;
     std::sort(v.all.begin(), v.all.end());
@@ -12736,6 +12757,46 @@ inline std::string what_is_unknown(const statistic_data& what, const repeat_data
            ", and what it was then nobody knows";
 }
 
+/// Why a repeat has no value of a gauge, or none to judge. `said`: what was wrong with a reading.
+inline std::string why_no_reading(const statistic_data& what, const repeat_data& d,
+                                  const std::string& said) {
+    const gauge_readings g = read_in_window(d, what);
+    const std::size_t n = g.values.size();
+    const std::size_t needed = least_readings_of(what);
+    // Up to a tenth of a percentile's tail, or of all for a mean, may be unknown.
+    const bool is_too_much = static_cast<double>(10 * g.unknown()) >
+                             beyond_of(what) * static_cast<double>(g.tried());
+    if (g.unknown() > 0 &&
+        (n < least_readings || (what.kind != statistic_kind::max && is_too_much)))
+        return what_is_unknown(what, d);
+    return n >= needed ? ""
+                       : printed("%s was read %zu time%s in the steady window, %zu are needed",
+                                 what.name.c_str(), n, n == 1 ? "" : "s", needed) +
+                             (needed > least_readings ? ", so that three lie beyond it" : "") +
+                             said + ": let it run longer";
+}
+/// The same for a metric of what happened between the first and the last reading.
+inline std::string why_no_change(const statistic_data& what, const repeat_data& d,
+                                 const reading_span& s) {
+    if (what.metric == metric_id::energy_per_token)
+        if (std::string why = why_no_energy(d, s); !why.empty()) return why;
+    if (const auto q = quantity_of(what.metric)) {
+        if (std::isnan(s.from->value(*q)) || std::isnan(s.to->value(*q)))
+            return "its page does not report " + std::string(metric_name(what.metric));
+        if (std::isnan(s.change(*q)))
+            return "its counter of " + std::string(metric_name(what.metric)) +
+                   printed(" fell from %.6g to %.6g: it began anew, or a part of it is gone",
+                           s.from->value(*q), s.to->value(*q));
+    }
+    if (!std::isnan(value_by_server(what, d).value)) return {};
+    if (what.metric == metric_id::prefix_cache_hits)
+        if (const double asked = s.change(server_quantity::prefix_queries),
+            hits = s.change(server_quantity::prefix_hits);
+            asked > 0 && hits > asked)
+            return printed("its page counts %.0f tokens found in its prefix cache and %.0f looked "
+                           "for, which cannot be", hits, asked);
+    return printed("nothing that %s is of happened between the readings", what.name.c_str());
+}
 /// Why a repeat has no such value, or none to judge; "" where it has one.
 inline std::string why_no_server_value(const statistic_data& what, const repeat_data& d) {
     const server_metrics& w = d.server;
@@ -12743,43 +12804,9 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
     if (!w.is_read || w.readings.empty()) return "no page of its metrics was read" + said;
     if (history_of(w) == page_history::several_servers)
         return "its page is of several servers in turns, and none of them can be followed";
-    if (is_of_gauge(what.metric)) {
-        const gauge_readings g = read_in_window(d, what);
-        const std::size_t n = g.values.size();
-        const std::size_t needed = least_readings_of(what);
-        // Up to a tenth of a percentile's tail, or of all for a mean, may be unknown.
-        const bool is_too_much = static_cast<double>(10 * g.unknown()) >
-                                 beyond_of(what) * static_cast<double>(g.tried());
-        if (g.unknown() > 0 &&
-            (n < least_readings || (what.kind != statistic_kind::max && is_too_much)))
-            return what_is_unknown(what, d);
-        return n >= needed ? ""
-                           : printed("%s was read %zu time%s in the steady window, %zu are needed",
-                                     what.name.c_str(), n, n == 1 ? "" : "s", needed) +
-                                 (needed > least_readings ? ", so that three lie beyond it" : "") +
-                                 said + ": let it run longer";
-    }
+    if (is_of_gauge(what.metric)) return why_no_reading(what, d, said);
     const auto s = span_of(d);
-    if (!s) return "its page was read once, which makes no span" + said;
-    if (what.metric == metric_id::energy_per_token)
-        if (std::string why = why_no_energy(d, *s); !why.empty()) return why;
-    if (const auto q = quantity_of(what.metric)) {
-        if (std::isnan(s->from->value(*q)) || std::isnan(s->to->value(*q)))
-            return "its page does not report " + std::string(metric_name(what.metric));
-        if (std::isnan(s->change(*q)))
-            return "its counter of " + std::string(metric_name(what.metric)) +
-                   printed(" fell from %.6g to %.6g: it began anew, or a part of it is gone",
-                           s->from->value(*q), s->to->value(*q));
-    }
-    const double v = value_by_server(what, d).value;
-    if (!std::isnan(v)) return {};
-    if (what.metric == metric_id::prefix_cache_hits)
-        if (const double asked = s->change(server_quantity::prefix_queries),
-            hits = s->change(server_quantity::prefix_hits);
-            asked > 0 && hits > asked)
-            return printed("its page counts %.0f tokens found in its prefix cache and %.0f looked "
-                           "for, which cannot be", hits, asked);
-    return printed("nothing that %s is of happened between the readings", what.name.c_str());
+    return s ? why_no_change(what, d, *s) : "its page was read once, which makes no span" + said;
 }
 
 // ===== [C] the columns of a verdict: a statistic of one repeat, and over several =================
@@ -12837,44 +12864,55 @@ inline ends_of_window ends_of_window_of(metric_id m, const repeat_data& d) {
     }
     return all;
 }
-/// Sets what single requests, sessions or gaps have no values of.
-inline void set_value(column& c, const statistic_data& what, const repeat_data& d,
-                      timing_bound how, const time_interval* when) {
-    const metric_id m = what.metric;
-    switch (facts_of(m).of) {
-    case metric_of::thirds:
-        if (d.window.is_empty()) break;
-        c.first_third = value_of_part(what, d, 0, 3, how);
-        c.last_third = value_of_part(what, d, 2, 3, how);
-        c.value = quotient(c.last_third, c.first_third);
-        break;
-    case metric_of::window: {
-        const time_interval& in = when ? *when : d.window;
-        c.value = rate_in(m, d, in, how, what.which);
-        c.weight = in.seconds();
-        c.ends = ends_of_window_of(m, d);
-        break;
-    }
-    case metric_of::prompts: {
-        const prefix_hits hits = prefix_hits_of(d, what.which, when);
-        c.value = hits.share();
-        c.weight = hits.prompt;
-        break;
-    }
-    case metric_of::start:
-        c.value = m == metric_id::first_answer_time ? d.first_answer_s : d.startup_s;
-        break;
-    case metric_of::recovery: c.value = recovery_value(str(what.which.during), d); break;
-    case metric_of::server: {
-        const weighed_value read = value_by_server(what, d);
-        c.value = read.value;
-        c.weight = read.weight;
-        break;
-    }
-    case metric_of::work: c.value = work_of(what, d); break;
-    default: break;
-    }
+/// What a column is of.
+struct column_asked {
+    const statistic_data& what;
+    const repeat_data& d;
+    timing_bound how;
+    const time_interval* when = nullptr;  // null: all of the repeat
+};
+inline void set_drift(column& c, const column_asked& of) {
+    c.behind = c.requests;
+    if (of.d.window.is_empty()) return;
+    c.first_third = value_of_part(of.what, of.d, 0, 3, of.how);
+    c.last_third = value_of_part(of.what, of.d, 2, 3, of.how);
+    c.value = quotient(c.last_third, c.first_third);
 }
+inline void set_rate(column& c, const column_asked& of) {
+    const time_interval& in = of.when ? *of.when : of.d.window;
+    c.value = rate_in(of.what.metric, of.d, in, of.how, of.what.which);
+    c.weight = in.seconds();
+    c.ends = ends_of_window_of(of.what.metric, of.d);
+}
+inline void set_cached(column& c, const column_asked& of) {
+    const prefix_hits hits = prefix_hits_of(of.d, of.what.which, of.when);
+    c.value = hits.share();
+    c.weight = hits.prompt;
+}
+inline void set_start(column& c, const column_asked& of) {
+    const bool is_cold = of.what.metric == metric_id::first_answer_time;
+    c.value = is_cold ? of.d.first_answer_s : of.d.startup_s;
+}
+inline void set_recovery(column& c, const column_asked& of) {
+    c.value = recovery_value(str(of.what.which.during), of.d);
+}
+inline void set_read(column& c, const column_asked& of) {
+    const weighed_value read = value_by_server(of.what, of.d);
+    c.behind = 0;
+    c.value = read.value;
+    c.weight = read.weight;
+}
+inline void set_work(column& c, const column_asked& of) { c.value = work_of(of.what, of.d); }
+struct column_setter {
+    metric_of of;
+    void (*set)(column& c, const column_asked& of);
+};
+/// Of what single requests, sessions or gaps have no values of.
+inline constexpr column_setter column_setters[] = {
+    {metric_of::thirds, set_drift},     {metric_of::window, set_rate},
+    {metric_of::prompts, set_cached},   {metric_of::start, set_start},
+    {metric_of::recovery, set_recovery}, {metric_of::server, set_read},
+    {metric_of::work, set_work}};
 inline void set_misses(column& c, const statistic_data& what, const repeat_data& d,
                        timing_bound how, const time_interval* when) {
     c.misses = misses_of(what, d, how, when);
@@ -12891,6 +12929,24 @@ inline bool fails_too_many(const vector<bool>& sessions) {
     fraction_counts of;
     of.add(sessions);
     return of.misses > 0.05 * of.all;
+}
+/// Sets the values of single requests, sessions or gaps.
+inline void set_values(column& c, const column_asked& of,
+                       std::shared_ptr<const request_values> known) {
+    const statistic_data& what = of.what;
+    const bool of_gaps = pools_gaps(what.metric), is_mean = what.kind == statistic_kind::mean;
+    c.values = known ? std::move(known)
+                     : new_shared<const request_values>(
+                           request_values_of(what, of.d, of.how, of.when));
+    const sorted_values& sorted = c.values->sorted;
+    c.value = statistic_among(what, sorted);
+    c.weight = static_cast<double>(of_gaps ? sorted.gaps.size() : sorted.completed);
+    c.behind = (of_gaps ? pooled_gap_count(of.d, what.which) : sorted.completed) +
+               (is_mean ? 0 : sorted.all.size() - sorted.completed);
+    if (!is_of_sessions(what.metric)) return;
+    c.misses.clear();
+    for (const double v : c.values->in_order) c.misses.push_back(v == infinity);
+    if (is_mean && fails_too_many(c.misses)) c.value = infinity;
 }
 /// Without the value of a ratio, which is of two columns. `when`: of the requests planned in it;
 /// metrics of a server and its start are the repeat's. `known`: the metric's values.
@@ -12910,23 +12966,11 @@ inline column column_of(const statistic_data& what, const repeat_data& d, timing
     if (is_request_fraction(m)) {
         set_misses(c, what, d, how, when);
     } else if (is_of_requests(m) || is_of_sessions(m)) {
-        c.values = known ? std::move(known)
-                         : new_shared<const request_values>(
-                               request_values_of(what, d, how, when));
-        const sorted_values& sorted = c.values->sorted;
-        const std::size_t n = pools_gaps(m) ? pooled_gap_count(d, what.which) : sorted.completed;
-        c.value = statistic_among(what, sorted);
-        c.weight = static_cast<double>(pools_gaps(m) ? sorted.gaps.size() : sorted.completed);
-        c.behind =
-            n + (what.kind == statistic_kind::mean ? 0 : sorted.all.size() - sorted.completed);
-        if (is_of_sessions(m)) {
-            c.misses.clear();
-            for (const double v : c.values->in_order) c.misses.push_back(v == infinity);
-            if (what.kind == statistic_kind::mean && fails_too_many(c.misses)) c.value = infinity;
-        }
+        set_values(c, {what, d, how, when}, std::move(known));
     } else if (!is_ratio(m)) {
-        c.behind = is_drift(m) ? c.requests : is_of_server(m) ? 0 : c.requests - c.failed;
-        set_value(c, what, d, how, when);
+        c.behind = c.requests - c.failed;
+        for (const column_setter& s : column_setters)
+            if (s.of == facts_of(m).of) s.set(c, {what, d, how, when});
     }
     return c;
 }
@@ -13219,7 +13263,7 @@ double own_agreement(const Repeats& variant, std::size_t repeats, const statisti
     return pairs > 0 ? alike / pairs : not_a_number;
 }
 
-// ===== [C] the fields of a record and of a repeat ================================================
+// ===== [C] the fields of a record ================================================================
 
 /// Returns the value of sixteen hex digits, else 0.
 inline unsigned long long hash_in(const std::string& digits) {
@@ -13233,8 +13277,7 @@ inline unsigned long long hash_in(const std::string& digits) {
 inline constexpr whole_range reported_range{0, max_reported_tokens},
     maybe_reported_range{0, max_reported_tokens, -1}, events_range{0, max_events},
     few_range{0, most_of_few}, text_range{0, max_text_bytes};
-/// What was asked for and read in the answer.
-inline void answer_fields(field_visitor& v, record& r) {
+inline void size_fields(field_visitor& v, record& r) {
     v.whole({"text_bytes", "of generated text", at_times}, r.text_bytes, text_range);
     v.whole({"most_prompt_tokens", "that what was sent can be; negative where the server adds the "
                                    "history that it keeps", at_times},
@@ -13242,6 +13285,9 @@ inline void answer_fields(field_visitor& v, record& r) {
     v.whole({"most_output_tokens", "that were asked for", at_times}, r.most_output_tokens,
             reported_range);
     v.whole({"choices", "answers that share the stream", at_times}, r.choices, few_range);
+}
+/// What was asked for and read in the answer.
+inline void answer_fields(field_visitor& v, record& r) {
     bool right = r.right && *r.right;
     if (v.has("right", static_cast<bool>(r.right))) {
         v.flag({"right", "the answer to a question", at_times}, right);
@@ -13264,13 +13310,15 @@ inline void place_fields(field_visitor& v, record& r) {
     v.whole({"depth", "in its session, 0 is the main line", if_any}, r.depth, few_range);
     v.whole({"part", "of the workload: its place among the repeat's labels", if_any}, r.part);
 }
-/// A line of records.jsonl and its gate.
-inline void fields_of(field_visitor& v, record& r, std::string& gate) {
+/// Which request it is, and of which load.
+inline void identity_fields(field_visitor& v, record& r, std::string& gate) {
     v.text({"id", "sent as X-Request-Id"}, r.id);
     v.text({"gate"}, gate);
     v.choice({"arm"}, r.variant, run_variant::baseline);
     v.whole({"repeat"}, r.repeat, few_range);
     v.choice({"phase"}, r.phase, run_phase::after);
+}
+inline void time_fields(field_visitor& v, record& r) {
     v.time({"scheduled_ns"}, r.scheduled_ns);
     v.time({"dispatched_ns"}, r.dispatched_ns);
     v.time({"connected_ns"}, r.connected_ns);
@@ -13281,16 +13329,24 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
            r.first_answer_ns);
     v.time({"last_token_ns"}, r.last_token_ns);
     v.time({"end_ns"}, r.end_ns);
+}
+inline void token_fields(field_visitor& v, record& r) {
     v.whole({"prompt_tokens"}, r.prompt_tokens, reported_range);
     v.whole({"output_tokens"}, r.output_tokens, reported_range);
     v.choice({"token_source"}, r.token_source, token_origin::no_usage);
     v.whole({"events"}, r.events, events_range);
     v.whole({"first_event_tokens"}, r.first_event_tokens, reported_range);
+}
+/// How it ended.
+inline void end_fields(field_visitor& v, record& r) {
     v.choice({"status"}, r.status, request_status::left);
     v.whole({"http_status"}, r.http_status, {0, 999, 0});
     v.quoted_or_null({"finish_reason"}, r.finish_reason);
     v.quoted_or_null({"error"}, r.error);
     v.whole({"late_ns", "the client's own lateness"}, r.late_ns, {-max_count, max_count});
+}
+/// The tokens that are not like the others.
+inline void token_kind_fields(field_visitor& v, record& r) {
     v.whole({"cached_tokens", "of the prompt", at_times}, r.cached_tokens, maybe_reported_range);
     v.whole({"reasoning_tokens", "of the output", at_times}, r.reasoning_tokens,
             maybe_reported_range);
@@ -13298,7 +13354,9 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
             maybe_reported_range);
     v.whole({"tokens_at_once", "of the output, as a lump, faster than they were generated", if_any},
             r.tokens_at_once, reported_range);
-    place_fields(v, r);
+}
+/// How its events were read.
+inline void read_fields(field_visitor& v, record& r) {
     v.whole({"reads", "that brought content events", at_times}, r.reads, events_range);
     v.whole({"first_read_events", "", at_times}, r.first_read_events, events_range);
     v.whole({"unknown_gaps", "between events that a late client read together: only the last "
@@ -13310,7 +13368,9 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
     v.whole({"textless_ns", "after the last token with text, until the finish: tokens without "
                             "text came meanwhile", if_any},
             r.textless_ns, {0, max_count});
-    answer_fields(v, r);
+}
+/// What answered it, and over which connection.
+inline void way_fields(field_visitor& v, record& r) {
     if (v.has("model", !r.model.empty()))
         v.text({"model", "that the answer names, if it is another than the one asked for",
                 at_times}, r.model);
@@ -13320,6 +13380,21 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
     v.whole({"resends", "times it was sent again", at_times}, r.resends, few_range);
     v.whole({"idle_ns", "that its lost connection had not been used", if_any}, r.idle_ns);
 }
+/// A line of records.jsonl and its gate.
+inline void fields_of(field_visitor& v, record& r, std::string& gate) {
+    identity_fields(v, r, gate);
+    time_fields(v, r);
+    token_fields(v, r);
+    end_fields(v, r);
+    token_kind_fields(v, r);
+    place_fields(v, r);
+    read_fields(v, r);
+    size_fields(v, r);
+    answer_fields(v, r);
+    way_fields(v, r);
+}
+
+// ===== [C] the fields of a repeat ================================================================
 
 inline constexpr double max_ranks = 100000;
 inline constexpr double max_cost = 1e6;  // USD an hour
@@ -13447,26 +13522,9 @@ inline void fields_of(field_visitor& v, cross_check& c) {
     v.number({"prompt_tokens"}, c.prompt_tokens, any_number);
     v.number({"prompt_tokens_reported"}, c.prompt_tokens_reported, any_number);
 }
-
-inline void fields_of(field_visitor& v, server_metrics& w, cross_check& checked,
-                      long long window_from_ns) {
-    v.text({"of", "whose page it is, empty where nobody knows that"}, w.of);
-    std::size_t missed = w.missed_ns.size();
-    v.whole({"missed", "readings that failed"}, missed);
-    v.text({"problem", "why the last one of these did"}, w.problem);
-    v.flag({"has_both_ends", "read before all requests and after them"}, w.has_both_ends);
-    v.number({"from_unix_s", "when it was read first, in seconds since 1970 by the server's clock",
-              at_times},
-             w.from_s, {-max_count, max_count});
-    v.flag({"several_processes", "several processes answer at its address, in turns", at_times},
-           w.is_of_several);
-    if (v.has("cross_check", checked.is_made) &&
-        v.begin({"cross_check", "what we did in the repeat, and what the server says that it did",
-                 at_times})) {
-        if (v.assigns()) checked.is_made = true;
-        fields_of(v, checked);
-        v.end();
-    }
+/// Its readings, the times of which count from the window's beginning.
+inline void readings_fields(field_visitor& v, server_metrics& w, std::size_t missed,
+                            long long window_from_ns) {
     v.times_after({"missed_at_ns", "when they did, in ns after window_from_ns", at_times},
                   w.missed_ns, window_from_ns);
     if (v.assigns() && w.missed_ns.size() != missed)
@@ -13495,6 +13553,28 @@ inline void fields_of(field_visitor& v, server_metrics& w, cross_check& checked,
                        [&](page_reading& r) -> double& { return r.named[i]; });
     }
     v.end();
+}
+
+inline void fields_of(field_visitor& v, server_metrics& w, cross_check& checked,
+                      long long window_from_ns) {
+    v.text({"of", "whose page it is, empty where nobody knows that"}, w.of);
+    std::size_t missed = w.missed_ns.size();
+    v.whole({"missed", "readings that failed"}, missed);
+    v.text({"problem", "why the last one of these did"}, w.problem);
+    v.flag({"has_both_ends", "read before all requests and after them"}, w.has_both_ends);
+    v.number({"from_unix_s", "when it was read first, in seconds since 1970 by the server's clock",
+              at_times},
+             w.from_s, {-max_count, max_count});
+    v.flag({"several_processes", "several processes answer at its address, in turns", at_times},
+           w.is_of_several);
+    if (v.has("cross_check", checked.is_made) &&
+        v.begin({"cross_check", "what we did in the repeat, and what the server says that it did",
+                 at_times})) {
+        if (v.assigns()) checked.is_made = true;
+        fields_of(v, checked);
+        v.end();
+    }
+    readings_fields(v, w, missed, window_from_ns);
 }
 
 /// A number with a name, such as a statistic of a repeat.
@@ -13593,7 +13673,6 @@ inline void odd_fields(field_visitor& v, repeat_facts& d) {
     v.whole({"equal_openings", "and whose texts begin alike, though their prompts do not", if_any},
             d.equal_openings);
 }
-/// What was seen of the server, and what else was done to it.
 inline void server_fields(field_visitor& v, repeat_facts& d, cross_check& checked,
                           long long from_ns) {
     if (v.has("server", d.server.is_read) &&
@@ -13603,6 +13682,8 @@ inline void server_fields(field_visitor& v, repeat_facts& d, cross_check& checke
         fields_of(v, d.server, checked, from_ns);
         v.end();
     }
+}
+inline void beside_fields(field_visitor& v, repeat_facts& d, long long from_ns) {
     v.list({"beside", "what else was done to the server under the load, task by task", if_any},
            d.side_tasks, [&](side_task_seen& t) { fields_of(v, t, from_ns); });
 }
@@ -13610,10 +13691,8 @@ inline void rank_fields(field_visitor& v, repeat_facts& d, long long from_ns) {
     v.list({"ranks", "of a load that several programs sent: what each says of itself", if_any},
            d.ranks, [&](rank_part& r) { fields_of(v, r, from_ns); });
 }
-/// A repeat of one variant in result.json, without its requests: facts, the cross-check and
-/// statistics. Times are of the clock.
-inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
-                      vector<named_number>& statistics) {
+/// Its load, and the window of that.
+inline void load_fields(field_visitor& v, repeat_facts& d) {
     v.whole({"index"}, d.index, {0, most_of_few});
     fields_of(v, static_cast<probe_facts&>(d));
     long long from_ns = d.window.from_ns(), to_ns = d.window.to_ns();
@@ -13622,18 +13701,23 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     v.time({"window_to_ns"}, to_ns, exact_range);
     if (to_ns < from_ns) v.misfit("window_to_ns", "a window ends after it began");
     if (v.assigns()) d.window = time_interval::between(from_ns, to_ns);
+}
+inline void part_fields(field_visitor& v, repeat_facts& d) {
     v.texts({"labels", "of the parts of the workload, in order", if_any}, d.labels);
-    client_fields(v, d);
+}
+inline void start_fields(field_visitor& v, repeat_facts& d) {
     v.seconds({"startup_s"}, d.startup_s);
     if (v.has("first_answer_s", !std::isnan(d.first_answer_s)))
         v.seconds({"first_answer_s", "of the cold server", at_times}, d.first_answer_s);
-    fields_of(v, static_cast<speed_facts&>(d));
+}
+inline void end_fields(field_visitor& v, repeat_facts& d) {
     v.text({"target_gone", "why, where the server went away"}, d.target_gone);
     v.flag({"interrupted"}, d.interrupted);
     v.flag({"decided_early", "all was decided at the end of its window: requests planned later do "
                              "not count", if_any}, d.decided_early);
-    odd_fields(v, d);
-    way_fields(v, d);
+}
+/// What its metrics need to know of all its requests.
+inline void whole_fields(field_visitor& v, repeat_facts& d) {
     v.whole({"shared_tokens", "prompt tokens that the workload lets a prefix cache have, of "
                               "requests that report how many were cached; -1 where none does"},
             d.shared_tokens, {-1, max_count});
@@ -13646,7 +13730,23 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     double error = d.gaps_counted ? gap_error : 0;  // not read back
     v.number({"itl_relative_error", "of itl percentiles at most, 0 where every gap was kept"},
              error, {0, 1, 0});
+}
+/// A repeat of one variant in result.json, without its requests: facts, the cross-check and
+/// statistics. Times are of the clock.
+inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
+                      vector<named_number>& statistics) {
+    load_fields(v, d);
+    const long long from_ns = d.window.from_ns();
+    part_fields(v, d);
+    client_fields(v, d);
+    start_fields(v, d);
+    fields_of(v, static_cast<speed_facts&>(d));
+    end_fields(v, d);
+    odd_fields(v, d);
+    way_fields(v, d);
+    whole_fields(v, d);
     server_fields(v, d, checked, from_ns);
+    beside_fields(v, d, from_ns);
     fields_of(v, d.differences);
     fields_of(v, d.foreseen);
     rank_fields(v, d, from_ns);
@@ -15568,6 +15668,21 @@ inline void add_users(fnv1a& h, const arrival_data& a) {
     if (a.users_ramp_s > 0) h.add(std::llround(a.users_ramp_s * 1e6));
 }
 
+inline void add_part(fnv1a& h, const planned_traffic& p, const plan_part& part) {
+    if (!part.label.empty()) add_text(h, part.label);
+    part.source->hash_all(h, parameters_of(p, part));
+    if (part.stride == 1) return;
+    add_time(h, part.think);
+    h.add(part.source->facts().shares_system_prompt);
+}
+inline void add_task(fnv1a& h, const planned_task& t) {
+    add_text(h, t.name);
+    h.add(std::llround(t.every_s * 1e6));
+    h.add(std::llround(t.first_s * 1e6));
+    for (const task_step& s : t.steps)
+        for (const text* of : {&s.path, &s.body, &s.line}) add_text(h, str(*of));
+}
+
 /// Identifies the traffic: send times to the microsecond, and the text or the lengths of the first
 /// requests. Answers that are fed back are the server's, so they are not part of it.
 inline std::string trace_hash(const planned_traffic& p) {
@@ -15581,21 +15696,8 @@ inline std::string trace_hash(const planned_traffic& p) {
     } else {
         add_users(h, p.arrivals);
     }
-    for_each_part(p, [&](const plan_part& part) {
-        const trace_parameters of = parameters_of(p, part);
-        if (!part.label.empty()) add_text(h, part.label);
-        part.source->hash_all(h, of);
-        if (part.stride == 1) return;
-        add_time(h, part.think);
-        h.add(part.source->facts().shares_system_prompt);
-    });
-    for (const planned_task& t : p.beside) {
-        add_text(h, t.name);
-        h.add(std::llround(t.every_s * 1e6));
-        h.add(std::llround(t.first_s * 1e6));
-        for (const task_step& s : t.steps)
-            for (const text* of : {&s.path, &s.body, &s.line}) add_text(h, str(*of));
-    }
+    for_each_part(p, [&](const plan_part& part) { add_part(h, p, part); });
+    for (const planned_task& t : p.beside) add_task(h, t);
     for (const task_step& s : p.prepare)
         for (const text* of : {&s.path, &s.body}) add_text(h, str(*of));
     for (std::size_t c = 0; c < std::min<std::size_t>(n, 100000); ++c) {
@@ -15606,12 +15708,27 @@ inline std::string trace_hash(const planned_traffic& p) {
     return h.text();
 }
 
+inline void add_number(fnv1a& h, double v) { add_text(h, printed("%.17g", v)); }
+/// What its requests have beside their prompts.
+inline void add_requests(fnv1a& h, const plan_part& part) {
+    const request_spec& r = part.common;
+    for (const double v : {static_cast<double>(r.max_tokens), static_cast<double>(r.documents),
+                           part.forces_length ? 1.0 : 0.0, r.stream ? 1.0 : 0.0,
+                           r.cancel_after_s, static_cast<double>(part.weight)})
+        add_number(h, v);
+    if (!std::isnan(r.temperature)) add_number(h, r.temperature);
+    for (const std::string* of : {&part.label, &r.system_prompt, &r.extra_fields})
+        add_text(h, *of);
+    for (const extra_object& o : r.extra_objects) {
+        add_text(h, o.name);
+        add_text(h, o.fields);
+    }
+}
 /// Identifies a load by its values, so that its description can change: the trace, the arrivals,
 /// the amount, and the fields of requests beside their prompts. "" if it is only described.
 inline std::string load_hash(const planned_traffic& p) {
     if (p.described.is_there || p.is_read) return {};
     fnv1a h;
-    const auto number = [&](double v) { add_text(h, printed("%.17g", v)); };
     add_text(h, trace_hash(p));
     const arrival_data& a = p.arrivals;
     for (const double v : {static_cast<double>(a.kind), a.rate, a.rate_to, a.over_s, a.burstiness,
@@ -15619,29 +15736,16 @@ inline std::string load_hash(const planned_traffic& p) {
                            static_cast<double>(p.requests), p.duration_s,
                            static_cast<double>(p.warmup_requests), p.warmup_s,
                            p.warmup_until_stable ? 1.0 : 0.0})
-        number(v);
+        add_number(h, v);
     for (const load_step& s : a.stages) {
-        number(s.rate.per_second);
-        number(s.lasts.seconds());
+        add_number(h, s.rate.per_second);
+        add_number(h, s.lasts.seconds());
     }
     for (const task_step& s : a.held)
         for (const text* of : {&s.path, &s.body}) add_text(h, str(*of));
     add_users(h, a);
     add_text(h, p.scores);
-    for_each_part(p, [&](const plan_part& part) {
-        const request_spec& r = part.common;
-        for (const double v : {static_cast<double>(r.max_tokens), static_cast<double>(r.documents),
-                               part.forces_length ? 1.0 : 0.0, r.stream ? 1.0 : 0.0,
-                               r.cancel_after_s, static_cast<double>(part.weight)})
-            number(v);
-        if (!std::isnan(r.temperature)) number(r.temperature);
-        for (const std::string* of : {&part.label, &r.system_prompt, &r.extra_fields})
-            add_text(h, *of);
-        for (const extra_object& o : r.extra_objects) {
-            add_text(h, o.name);
-            add_text(h, o.fields);
-        }
-    });
+    for_each_part(p, [&](const plan_part& part) { add_requests(h, part); });
     return h.text();
 }
 
@@ -16026,25 +16130,31 @@ inline interim_analysis moderated_analysis(double mean, double squares, double o
 /// The stored baseline of a comparison: repeats, variance and spread between days.
 struct stored_side {
     double repeats = 0, variance = 0, day_sd = 0;
+    /// Its part of the variance of a difference, as `shares`.
+    double share() const { return repeats > 0 ? 1 / repeats : 0; }
+    /// The standard error of two days, of the variance within them.
+    double error(double variance_within) const {
+        return std::sqrt(variance_within + day_sd * day_sd);
+    }
 };
 
 /// The pooled spread of repeats and those of a stored baseline. `shares`: 1 / n for n values.
 struct own_spread {
     double squares = 0, df = 0, shares = 0;
+    stored_side other{};
 };
 inline own_spread own_spread_of(const vector<double>& distances, const stored_side& other = {}) {
     const double n = static_cast<double>(distances.size());
     const double others = std::max(0.0, other.repeats - 1);
     return {(n - 1) * sample_variance(distances) + others * other.variance, n - 1 + others,
-            1 / n + (other.repeats > 0 ? 1 / other.repeats : 0)};
+            1 / n + other.share(), other};
 }
 /// An analysis by the spread of the values alone, without its verdict.
-inline interim_analysis measured_analysis(double mean, const own_spread& own, double day_sd,
-                                          double s0) {
-    const double variance = own.squares / own.df;
-    const double se = std::sqrt(variance * own.shares + day_sd * day_sd);
+inline interim_analysis measured_analysis(double mean, const own_spread& own, double s0) {
+    const double variance = own.squares / own.df, within = variance * own.shares;
+    const double se = own.other.error(within);
     // The spread between days is given, not measured (Satterthwaite 1946).
-    const double known = day_sd > 0 ? se * se / std::max(variance * own.shares, 1e-12) : 1;
+    const double known = own.other.day_sd > 0 ? se * se / std::max(within, 1e-12) : 1;
     return {.mean = mean, .sd = std::sqrt(variance), .df = std::min(own.df * known * known, 1e4),
             .se = se, .prior_sd = s0, .spread = spread_of::measured};
 }
@@ -16053,7 +16163,7 @@ inline interim_analysis analysis_of(const vector<double>& distances, double s0,
                                     const stored_side& other = {}, double with_df = prior_df) {
     const own_spread own = own_spread_of(distances, other);
     interim_analysis l = moderated_analysis(mean_of(distances), own.squares, own.df, s0, with_df);
-    l.se = std::sqrt(l.sd * l.sd * own.shares + other.day_sd * other.day_sd);
+    l.se = other.error(l.sd * l.sd * own.shares);
     return decided(l, rule);
 }
 
@@ -16083,7 +16193,7 @@ inline interim_analysis or_by_quiet_repeats(const interim_analysis& usual,
     const double n = static_cast<double>(distances.size());
     if (n < first_fail || rule.revision < 2) return usual;
     interim_analysis l = with_margins(
-        measured_analysis(usual.mean, own_spread_of(distances), 0, s0), n, by_own_spread(rule));
+        measured_analysis(usual.mean, own_spread_of(distances), s0), n, by_own_spread(rule));
     l.spread = spread_of::quiet;
     const bool is_closer = usual.mean < 0 ? l.pass_bound < usual.pass_bound
                                           : l.fail_bound > usual.fail_bound;
@@ -16100,7 +16210,7 @@ inline interim_analysis cautious_analysis_of_repeats(const vector<double>& dista
     const own_spread own = own_spread_of(distances, other);
     if (rule.trusts_prior || own.df <= 0) return moderated;
     const interim_analysis measured =
-        decided(measured_analysis(moderated.mean, own, other.day_sd, s0), by_own_spread(rule));
+        decided(measured_analysis(moderated.mean, own, s0), by_own_spread(rule));
     const bool is_wider = moderated.mean < 0 ? measured.pass_bound > moderated.pass_bound
                                             : measured.fail_bound < moderated.fail_bound;
     return is_wider ? measured : moderated;
@@ -16176,7 +16286,7 @@ inline interim_analysis analysis_of_pairs(const vector<double>& distances, doubl
     if (distances.size() < 2) return usual;
     const own_spread own = own_spread_of(distances);
     const interim_analysis wider =
-        wider_of(usual, decided(measured_analysis(usual.mean, own, 0, s0), rule));
+        wider_of(usual, decided(measured_analysis(usual.mean, own, s0), rule));
     return rule.pairs_are_fresh ? or_by_quiet_repeats(wider, distances, s0, rule) : wider;
 }
 
@@ -16501,6 +16611,17 @@ inline variant_list variants_of(const measurements& e) { return {&e.candidate, &
 /// happened to the baseline.
 inline variant_list variants_of(const measurements& e, const slo& s) {
     return needs_baseline(s) ? variants_of(e) : variant_list{&e.candidate};
+}
+/// Returns the first cause among the repeats that an objective needs, and whose server's it is.
+template <class CauseOf>
+cause first_of_repeats(const measurements& e, const slo& s, const CauseOf& cause_of) {
+    for (const repeat_list* variant : variants_of(e, s))
+        for (const repeat_data& d : *variant)
+            if (cause why = cause_of(d)) {
+                why.of = server_of(e, variant);
+                return why;
+            }
+    return {};
 }
 /// The repeats of several variants as one list.
 inline repeat_list repeats_of(const variant_list& variants) {
@@ -16942,21 +17063,20 @@ inline vector<vector<bool>> misses_in(const variant_columns& of, std::size_t rep
     return all;
 }
 
-/// Where misses are rare, those with at most one success between them are one burst. Returns the
-/// size of the burst of an average miss. A design effect from batches is too small for a burst that
-/// fills many batches or half of two. A burst that lasts for several of so many `slices` of a
-/// repeat counts once in each.
-inline double burst_size(const vector<vector<bool>>& repeats, double allowed,
-                         std::size_t slices = 1) {
-    if (allowed > 0.05) return 1;  // neighbours by chance would be frequent
-    double misses = 0, squares = 0, trials = 0;
+/// A row of misses with at most one success between them: how many, and their square. A row that
+/// lasts for several slices counts once in each.
+struct miss_burst {
+    double misses = 0, squares = 0;
+};
+inline vector<miss_burst> bursts_in(const vector<vector<bool>>& repeats, std::size_t slices) {
+    vector<miss_burst> all;
     for (const auto& r : repeats) {
         const double slice = std::max(1.0, as_number(r.size()) / as_number(slices));
-        trials += as_number(r.size());
         std::size_t from = 0, last = 0;
         double size = 0;
         const auto end_burst = [&] {
-            squares += size * size / std::max(1.0, std::round(as_number(last + 1 - from) / slice));
+            const double lasts = std::max(1.0, std::round(as_number(last + 1 - from) / slice));
+            all.push_back({size, size * size / lasts});
             size = 0;
         };
         for (std::size_t i = 0; i < r.size(); ++i) {
@@ -16964,12 +17084,37 @@ inline double burst_size(const vector<vector<bool>>& repeats, double allowed,
             if (size > 0 && i - last > 2) end_burst();
             if (size == 0) from = i;
             ++size;
-            ++misses;
             last = i;
         }
         if (size > 0) end_burst();
     }
-    return misses > 0 && misses < trials ? squares / misses : 1;
+    return all;
+}
+/// The size of the burst of an average miss, and its standard error.
+struct burst_estimate {
+    double size = 1, error = 0;
+};
+/// Where misses are rare, a row of them is one burst. A design effect from batches is too small
+/// for a burst that fills many batches or half of two.
+inline burst_estimate burst_estimate_of(const vector<vector<bool>>& repeats, double allowed,
+                                        std::size_t slices = 1) {
+    if (allowed > 0.05) return {};  // neighbours by chance would be frequent
+    const vector<miss_burst> all = bursts_in(repeats, slices);
+    double misses = 0, squares = 0, trials = 0, off = 0;
+    for (const auto& r : repeats) trials += as_number(r.size());
+    for (const miss_burst& b : all) {
+        misses += b.misses;
+        squares += b.squares;
+    }
+    if (!(misses > 0 && misses < trials)) return {};
+    const double size = squares / misses, n = as_number(all.size());
+    for (const miss_burst& b : all)
+        off += (b.squares - size * b.misses) * (b.squares - size * b.misses);
+    return {size, n > 1 ? std::sqrt(off * n / (n - 1)) / misses : 0};  // of a ratio of two means
+}
+inline double burst_size(const vector<vector<bool>>& repeats, double allowed,
+                         std::size_t slices = 1) {
+    return burst_estimate_of(repeats, allowed, slices).size;
 }
 /// What a later run is held against of the fraction in a repeat.
 inline kept_counts counts_to_keep(const column& c) {
@@ -17057,6 +17202,18 @@ inline vector<double> sorted_values_in(const variant_columns& variant, std::size
     std::sort(all.begin(), all.end());
     return all;
 }
+/// Sets how many neighbours miss together. A single load has nothing to hold a long burst against,
+/// such as every second request of two replicas of which one is down.
+inline void set_effect(miss_counts& c, const vector<vector<bool>>& misses, double allowed) {
+    if (c.n == 0) return;
+    if (misses.size() > 1) {
+        c.effect = std::max(design_effect(misses), burst_size(misses, allowed));
+        return;
+    }
+    c.effect = std::max(design_effect(misses, most_slices_at_once),
+                        burst_size(misses, allowed, most_slices_at_once));
+    c.slices = as_number(most_slices_at_once);
+}
 /// The misses of all repeats so far and their dependence.
 inline miss_counts counted_misses(const variant_columns& of, const slo& s,
                                   const vector<vector<bool>>& misses, double allowed) {
@@ -17070,15 +17227,7 @@ inline miss_counts counted_misses(const variant_columns& of, const slo& s,
         c.n += one.all;
         if (one.all > 0) fractions.push_back(one.misses / one.all);
     }
-    // A single load has nothing to hold a long burst against, such as every second request of two
-    // replicas of which one is down.
-    if (misses.size() == 1 && c.n > 0) {
-        c.effect = std::max(design_effect(misses, most_slices_at_once),
-                            burst_size(misses, allowed_misses(s), most_slices_at_once));
-        c.slices = as_number(most_slices_at_once);
-    } else if (c.n > 0) {
-        c.effect = std::max(design_effect(misses), burst_size(misses, allowed_misses(s)));
-    }
+    set_effect(c, misses, allowed_misses(s));
     if (is_of_answers(s.statistic.metric) && allowed > 0)
         add_flips(c, of.each, misses.size());
     if (fails_by_repeats(s)) c.product = product_of_fractions(fractions, c.allowed);
@@ -17381,6 +17530,10 @@ inline bool is_another_load(const cross_check& c) {
                      c.prompt_tokens_reported > 1.02 * c.prompt_tokens));
 }
 
+/// The cross-check of a repeat, as if nothing had been sent before it.
+inline cross_check cross_check_in(const measurements& e, const repeat_data& d) {
+    return *known_in(e, d, "cross-check", [&] { return cross_check_of(d, twin_of(e, d)); });
+}
 /// Our requests that failed, which a server may finish later; each repeat is counted once.
 class unfinished_requests {
 public:
@@ -17396,8 +17549,7 @@ public:
     }
     /// The cross-check of a repeat after those.
     cross_check of(const repeat_data& d) const {
-        cross_check c = *known_in(e_, d, "cross-check",
-                                  [&] { return cross_check_of(d, twin_of(e_, d)); });
+        cross_check c = cross_check_in(e_, d);
         c.unfinished_before += before(d);
         return c;
     }
@@ -17437,12 +17589,16 @@ inline cross_check without_excused(cross_check c, const repeat_data& d) {
     return c;
 }
 
+/// The previous repeat on its server, null if there is none.
+inline const repeat_data* repeat_before(const measurements& e, const repeat_data& d) {
+    const repeat_data* before = nullptr;
+    for (const repeat_data& other : d.variant == run_variant::baseline ? e.baseline : e.candidate)
+        if (other.index < d.index && (!before || other.index > before->index)) before = &other;
+    return before;
+}
 /// A server that restarted unasked since the previous repeat.
 inline cause restarted_before(const measurements& e, const repeat_data& d) {
-    const auto& variant = d.variant == run_variant::baseline ? e.baseline : e.candidate;
-    const repeat_data* before = nullptr;
-    for (const repeat_data& other : variant)
-        if (other.index < d.index && (!before || other.index > before->index)) before = &other;
+    const repeat_data* const before = repeat_before(e, d);
     const bool was_started = !std::isnan(d.startup_s) || !std::isnan(d.first_answer_s);
     if (!before || was_started || before->server.readings.empty() || d.server.readings.empty())
         return {};
@@ -17503,17 +17659,15 @@ inline cause fault_of_page(const cross_check& c, int repeat, metric_id m) {
 /// both workers of a pair may count them.
 inline cause cached_on_page(const measurements& e, const slo& s) {
     const unfinished_requests unfinished(e);
-    for (const auto* variant : variants_of(e, s))
-        for (const repeat_data& d : *variant) {
-            const cross_check c = unfinished.of(d);
-            if (!(std::fabs(c.cached_tokens - c.cached_reported) > 0.05 * c.prompt_tokens))
-                continue;
-            return cause_with<because::cached_on_page>({{"cached", c.cached_tokens},
-                                                        {"reported", c.cached_reported},
-                                                        {"repeat", d.index + 1}},
-                                                       server_of(e, variant));
-        }
-    return {};
+    return first_of_repeats(e, s, [&](const repeat_data& d) {
+        const cross_check c = unfinished.of(d);
+        const double off = std::fabs(c.cached_tokens - c.cached_reported);
+        return off > 0.05 * c.prompt_tokens
+                   ? cause_with<because::cached_on_page>({{"cached", c.cached_tokens},
+                                                          {"reported", c.cached_reported},
+                                                          {"repeat", d.index + 1}})
+                       : cause{};
+    });
 }
 /// Why the server metrics do not support an objective.
 inline cause server_metrics_fault(const measurements& e, const verdict_numbers& v) {
@@ -17528,16 +17682,12 @@ inline cause server_metrics_fault(const measurements& e, const verdict_numbers& 
                                                                     whose::nobody, text);
     };
     const unfinished_requests unfinished(e);
-    for (const auto* variant : variants_of(e, s))
-        for (const repeat_data& d : *variant) {
-            cause why = reported(why_no_server_value(s.statistic, d), d);
-            if (!why) why = fault_of_page(unfinished.of(d), d.index + 1, s.statistic.metric);
-            if (!why && needs_all) why = reported(what_is_unknown(s.statistic, d), d);
-            if (!why) continue;
-            why.of = server_of(e, variant);
-            return why;
-        }
-    return {};
+    return first_of_repeats(e, s, [&](const repeat_data& d) {
+        cause why = reported(why_no_server_value(s.statistic, d), d);
+        if (!why) why = fault_of_page(unfinished.of(d), d.index + 1, s.statistic.metric);
+        if (!why && needs_all) why = reported(what_is_unknown(s.statistic, d), d);
+        return why;
+    });
 }
 
 /// The time from which a queue was never empty, for at least half of a window; its largest length.
@@ -18022,14 +18172,14 @@ inline interim_analysis analysis_of_fractions(const slo& s, const fraction_pair&
     const double difference =
         p.is_paired ? p.only_mine - p.only_other : p.mine - s.factor * p.other;
     const double mean = (s.at_most ? 1 : -1) * (difference - s.offset);
-    const double error = error_of_counts(p, s.factor, s.offset), day_sd = stored.day_sd;
+    const double error = error_of_counts(p, s.factor, s.offset);
     const interim_analysis counts =
         decided({.mean = mean, .sd = error * std::sqrt(p.trials), .df = 1e4,
-                 .se = std::sqrt(error * error + day_sd * day_sd), .spread = spread_of::counted},
+                 .se = stored.error(error * error), .spread = spread_of::counted},
                 rule);
     const own_spread own = own_spread_of(distances, stored);
     if (!(own.df > 0)) return counts;
-    return wider_of(counts, decided(measured_analysis(mean, own, day_sd, 0), rule));
+    return wider_of(counts, decided(measured_analysis(mean, own, 0), rule));
 }
 
 /// A fraction less that of a live baseline or of a stored run, by the counts of both.
@@ -18101,28 +18251,40 @@ inline long long least_values_of(const statistic_data& w) {
     if (w.kind != statistic_kind::percentile) return least_values;
     return static_cast<long long>(rounded_up(3 / tail_of(w)));
 }
-/// Why there are too few values for an objective. The plan is at fault.
+/// Whether too few values leave nothing beyond it.
+inline bool is_tail(const statistic_data& w) {
+    return w.kind == statistic_kind::percentile && !is_drift(w.metric);
+}
+inline const char* counted_by(const statistic_data& w) {
+    return is_of_sessions(w.metric) ? "session" : pools_gaps(w.metric) ? "gap" : "request";
+}
+/// The values of a repeat that are fewer than an objective needs. The plan is at fault.
+struct few_values {
+    std::size_t repeat = 0;
+    bool is_of_baseline = false;
+    double measured = 0, needed = 0;
+    bool is_tail = false, mostly_failed = false;
+    cause of(const char* unit) const {
+        return cause_with<because::small_sample>({{"repeat", repeat + 1},
+                                                  {"is_baseline", is_of_baseline},
+                                                  {"measured", measured},
+                                                  {"needed", needed},
+                                                  {"is_tail", is_tail},
+                                                  {"mostly_failed", mostly_failed}},
+                                                 whose::plan, unit);
+    }
+};
 inline cause sample_fault(const objective_columns& c, const verdict_numbers& v) {
     if (v.outcome == verdict::invalid) return {};
-    const slo& s = v.objective;
-    const statistic_data& w = s.statistic;
+    const statistic_data& w = v.objective.statistic;
     const auto needed = static_cast<std::size_t>(least_values_of(w));
-    const bool is_tail = w.kind == statistic_kind::percentile && !is_drift(w.metric);
     for (const variant_columns* variant : {&c.mine, &c.other})
         for (std::size_t i = 0; i < variant->each.size(); ++i) {
             const column& d = *variant->each[i];
-            const std::size_t n = d.behind;
-            if (n >= needed) continue;
-            const char* const of = is_of_sessions(w.metric)          ? "session"
-                                   : pools_gaps(w.metric) ? "gap"
-                                                                   : "request";
-            return cause_with<because::small_sample>({{"repeat", i + 1},
-                                                      {"is_baseline", variant == &c.other},
-                                                      {"measured", n},
-                                                      {"needed", needed},
-                                                      {"is_tail", is_tail},
-                                                      {"mostly_failed", d.failed * 2 > d.requests}},
-                                                     whose::plan, of);
+            if (d.behind >= needed) continue;
+            return few_values{i, variant == &c.other, as_number(d.behind), as_number(needed),
+                              is_tail(w), d.failed * 2 > d.requests}
+                .of(counted_by(w));
         }
     return {};
 }
@@ -18381,8 +18543,10 @@ struct analysed_slices {
 // values of a slice, so that it cancels; the rest is measured by the slices.
 
 /// Both fractions, and how many independent requests are behind each: misses come in bursts of one
-/// size in both variants, since few of them in one do not show it, and by slices.
-inline fraction_pair fraction_pair_at_once(const slo& s, const values_at_once& v) {
+/// size in both variants, since few of them in one do not show it, and by slices. `wider`: that
+/// size is so many standard errors larger.
+inline fraction_pair fraction_pair_at_once(const slo& s, const values_at_once& v,
+                                           double wider = 0) {
     const double miss = s.statistic.metric == metric_id::error_rate ? 1 : 0;
     vector<vector<bool>> misses;
     double all = 0;
@@ -18391,7 +18555,8 @@ inline fraction_pair fraction_pair_at_once(const slo& s, const values_at_once& v
         for (const double x : of->values) its.push_back(x == miss);
         all += miss == 1 ? of->mean() : 1 - of->mean();
     }
-    const double burst = burst_size(misses, all / 2, v.slices);
+    const burst_estimate bursts = burst_estimate_of(misses, all / 2, v.slices);
+    const double burst = bursts.size + wider * bursts.error;
     const auto trials = [&](std::size_t i) {
         return as_number(misses[i].size()) / std::max(burst, design_effect({misses[i]}));
     };
@@ -18449,7 +18614,10 @@ public:
         noise_ = analysis_at_once(v, test.at(factor, 0), factor, rule);
         if (!v.is_fraction || !is_difference(s)) return;
         counts_ = fraction_pair_at_once(s, v);
-        if (v.mine.questions.empty()) return;
+        if (v.mine.questions.empty()) {
+            largest_ = fraction_pair_at_once(s, v, 1.645);
+            return;
+        }
         paired_answers all;
         all.add(v.mine.values, v.mine.questions, v.other.values, v.other.questions);
         all.set(*counts_);
@@ -18466,17 +18634,23 @@ public:
 
 private:
     bool is_ratio_of_means() const { return !is_difference(s_) && measured_ > 0; }
+    /// Few bursts hardly show the largest ones: a pass holds for as large ones as 19 of 20 loads
+    /// with such bursts show.
     interim_analysis with_counts(const interim_analysis& l, double limit) const {
-        interim_analysis counts = l;
-        counts.se = error_of_counts(*counts_, s_.factor, limit);
-        counts.df = counts_->is_paired ? 1e4 : as_number(v_.slices - 1);
-        counts = decided(counts, rule_);
-        return counts_->is_paired ? wider_of(l, counts) : counts;
+        const auto by = [&](const fraction_pair& of) {
+            interim_analysis counts = l;
+            counts.se = error_of_counts(of, s_.factor, limit);
+            counts.df = of.is_paired ? 1e4 : as_number(v_.slices - 1);
+            return decided(counts, rule_);
+        };
+        const interim_analysis counts = by(*counts_);
+        if (counts_->is_paired) return wider_of(l, counts);
+        return counts.outcome == verdict::pass ? by(*largest_) : counts;
     }
 
     double measured_;
     interim_analysis noise_{};
-    std::optional<fraction_pair> counts_{};  // of a difference of fractions
+    std::optional<fraction_pair> counts_{}, largest_{};  // of a difference of fractions
 };
 
 /// A percentile by the shares of both variants' requests beyond it, in which cancels what both
@@ -18793,13 +18967,12 @@ inline void estimate_analysis(decision& d, double most, double repeats,
     most = std::max(most, repeats);
     const double more = l.df + most - repeats;
     if (!(more > 2) || !(l.mean < 0)) return;  // two repeats cannot predict five
-    const double shares = 1 / most + (other.repeats > 0 ? 1 / other.repeats : 0);
     // Repeats that agree may do so by luck: the bound of four in five cases, as of a calibration.
     const double sd = l.spread == spread_of::measured ? std::max(l.sd, l.prior_sd)
                       : l.spread == spread_of::quiet
                           ? l.sd * std::sqrt(l.df / chi_square_20(l.df))
                           : l.sd;
-    const double last_se = std::sqrt(sd * sd * shares + other.day_sd * other.day_sd);
+    const double last_se = other.error(sd * sd * (1 / most + other.share()));
     const double t = student_t_quantile(normal_cdf(l.pass_z), more);
     const double to_write = back(l.mean + (t + 1.645) * last_se + l.pass_margin);
     if (-l.mean >= (t + four_in_five) * last_se + l.pass_margin || !(to_write > 0)) return;
@@ -19154,13 +19327,8 @@ public:
         const auto measured = as_number(of().mine.each[0]->requests),
                    least = static_cast<double>(least_of_drift(s.statistic));
         if (measured < least)
-            return {false, cause_with<because::small_sample>({{"repeat", i + 1},
-                                                              {"is_baseline", false},
-                                                              {"measured", measured},
-                                                              {"needed", least},
-                                                              {"is_tail", false},
-                                                              {"mostly_failed", false}},
-                                                             whose::plan, "request")};
+            return {false,
+                    few_values{.repeat = i, .measured = measured, .needed = least}.of("request")};
         const vector<double>& slices = of().slices[i];
         sums_.resize(slices.size());
         logs_.resize(slices.size());
@@ -19215,6 +19383,10 @@ inline decision decision_by_method(const objective_columns& c, const judging_par
     return d;
 }
 
+inline void estimate_slices(decision& d) {
+    estimate_analysis(d, d.rule.most, d.rule.most);
+    d.advice = advice_on_drift(d);
+}
 /// Adds the estimate, the smallest miss that could be shown and a better limit.
 inline decision estimated(decision d, const objective_columns& c) {
     const double worst = d.objective.at_most ? infinity : 0;
@@ -19230,10 +19402,7 @@ inline decision estimated(decision d, const objective_columns& c) {
         estimate_analysis(d, d.rule.most, static_cast<double>(d.distances.size()), d.stored);
         break;
     case verdict_method::predictive_t: d.past->estimate(d); break;
-    case verdict_method::slices:
-        estimate_analysis(d, d.rule.most, d.rule.most);
-        d.advice = advice_on_drift(d);
-        break;
+    case verdict_method::slices: estimate_slices(d); break;
     default: break;
     }
     const slo& s = d.objective;
@@ -19508,18 +19677,35 @@ public:
 private:
     std::map<std::pair<long long, int>, const record*> turns_{};
 };
-/// A user's metric is asked for its values only if it is one of `asked`.
-inline answer_counts answer_counts_of(const repeat_list& variant, const selection& which = {},
-                                      const statistic_data& asked = {}) {
-    answer_counts c;
-    equal_prompts equal;
-    const double fast_gap = fast_gap_of(variant);
+/// The metrics that a request may have no value of. A user's metric is asked for its values only if
+/// it is one of `asked`.
+inline vector<metric_id> metrics_to_count(const statistic_data& asked) {
     vector<metric_id> may_miss = all_metrics();
     erase_if(may_miss, [&](metric_id m) {
         const auto is_it = [&](metric_id x) { return x == m; };
         if (is_own(m) && !concerns_a_metric(asked, is_it)) return true;
         return facts_of(m).needs == value_needs::nothing && !is_of_turns(m);
     });
+    return may_miss;
+}
+inline void count_values(answer_counts& c, const vector<metric_id>& of, const repeat_data& d,
+                         std::size_t i) {
+    const record& r = d.records[i];
+    const bool ok = r.status == request_status::ok;
+    for (const metric_id m : of) {
+        if (!is_in_turns_of(m, r.turn)) continue;
+        value_count& n = c.values[static_cast<std::size_t>(m)];
+        ++n.of;
+        n.completed += ok;
+        n.missing += ok && !has_value(m, d, i);
+    }
+}
+inline answer_counts answer_counts_of(const repeat_list& variant, const selection& which = {},
+                                      const statistic_data& asked = {}) {
+    answer_counts c;
+    equal_prompts equal;
+    const double fast_gap = fast_gap_of(variant);
+    const vector<metric_id> may_miss = metrics_to_count(asked);
     for (const repeat_data& d : variant) {
         c.too_short += static_cast<std::size_t>(d.short_outputs);
         c.too_long += static_cast<std::size_t>(d.long_outputs);
@@ -19536,13 +19722,7 @@ inline answer_counts answer_counts_of(const repeat_list& variant, const selectio
             if (ok) add_completed(c, r, fast_gap);
             if (ok) equal.add(r);
             if (ok) kept.count_in(c, r);
-            for (const metric_id m : may_miss) {
-                if (!is_in_turns_of(m, r.turn)) continue;
-                value_count& n = c.values[static_cast<std::size_t>(m)];
-                ++n.of;
-                n.completed += ok;
-                n.missing += ok && !has_value(m, d, i);
-            }
+            count_values(c, may_miss, d, i);
         }
         if (c.cache.requests > reported && d.shared_tokens < 0) c.cache.shared = -1;
         if (c.cache.shared >= 0 && d.shared_tokens > 0) c.cache.shared += d.shared_tokens;
@@ -20264,6 +20444,8 @@ inline trend trend_of(const vector<double>& values) {
     return r;
 }
 
+/// A request's tokens; an answer without a count is one piece of work.
+inline double work_of(const record& r) { return std::max(1.0, as_number(r.output_tokens)); }
 /// A request, or a session of several steps.
 struct load_unit {
     long long scheduled_ns = 0, end_ns = 0;
@@ -20304,7 +20486,7 @@ inline vector<load_unit> started_in(const repeat_data& d) {
         load_unit& u = units[at];
         u.scheduled_ns = std::min(u.scheduled_ns, r.scheduled_ns);
         u.end_ns = std::max(u.end_ns, r.end_ns);
-        u.tokens += r.output_tokens;
+        u.tokens += work_of(r);
         if (r.status == request_status::ok)
             u.waited_ns += std::max(
                 0.0, static_cast<double>(r.first_token_ns - r.scheduled_ns) - usual_ns);
@@ -20391,11 +20573,34 @@ inline vector<double> ttft_between(const repeat_data& d, long long from_ns, long
     return ttft_s;
 }
 
+/// By which fraction a load asks for more than the server delivers in its fastest third of a time,
+/// in tokens: an answer's come evenly from its first to its last one. A server that keeps up with
+/// its load delivers as much as is asked for, and more after a burst.
+inline double excess_of(const repeat_data& d, double asked, long long from_ns, long long to_ns) {
+    constexpr std::size_t parts = 24, third = parts / 3;
+    vector<double> delivered(parts + 1, 0.0);
+    for (const record& r : d.records) {
+        if (r.status != request_status::ok) continue;
+        const double first = as_number(r.first_token_ns - from_ns);
+        const double lasts = std::max(1.0, as_number(r.last_token_ns - r.first_token_ns));
+        for (std::size_t i = 0; i <= parts; ++i) {
+            const double until = as_number(to_ns - from_ns) * as_number(i) / parts;
+            delivered[i] += work_of(r) * std::clamp((until - first) / lasts, 0.0, 1.0);
+        }
+    }
+    double most = 0;
+    for (std::size_t i = third; i <= parts; ++i)
+        most = std::max(most, delivered[i] - delivered[i - third]);
+    return most > 0 ? asked * third / parts / most - 1 : infinity;
+}
+
 /// How the load exceeded the server in one repeat, nothing where that is not shown. Requests or
-/// sessions in flight must grow by a tenth of the arrivals, and by more than the random walk of
-/// this traffic at exactly the server's capacity (level 0.1 %), and ttft with them. The time of the
-/// first answers is left out. Sessions are held to it without the growth of waits for first tokens,
-/// which is the server's.
+/// sessions in flight must grow by 8 % of the arrivals, and ttft with them (level 0.5 % each). They
+/// must also grow by more than the random walk of this traffic at exactly the server's capacity
+/// (level 0.1 %), or the load must ask for so much more than the server delivers at its fastest
+/// (5 %): a lucky trace lets a queue grow for a while, but asks for no more. The time of the first
+/// answers is left out. Sessions are held to it without the growth of waits for first tokens, which
+/// is the server's.
 inline cause over_saturated_repeat(const repeat_data& d, double arrival_cv2) {
     const unit_kind kind = kind_of_units(d);
     const vector<load_unit> units = started_in(d);
@@ -20405,15 +20610,18 @@ inline cause over_saturated_repeat(const repeat_data& d, double arrival_cv2) {
     for (const load_unit& u : units) ends.push_back(u.end_ns);
     std::sort(ends.begin(), ends.end());
     vector<double> in_flight, tokens;
+    long long from_ns = 0;
     for (std::size_t k = 0; k < units.size(); ++k) {
         const load_unit& u = units[k];
         if (!u.is_measured || u.scheduled_ns < *filled) continue;
+        if (in_flight.empty()) from_ns = u.scheduled_ns;
         const auto ended = std::upper_bound(ends.begin(), ends.end(), u.scheduled_ns);
         in_flight.push_back(static_cast<double>(k + 1) -
                             static_cast<double>(ended - ends.begin()));
         if (u.all_ok) tokens.push_back(u.tokens);
     }
-    const vector<double> ttft_s = ttft_between(d, *filled, units.back().scheduled_ns);
+    const long long to_ns = units.back().scheduled_ns;
+    const vector<double> ttft_s = ttft_between(d, *filled, to_ns);
     const double n = static_cast<double>(in_flight.size());
     if (n < kind.fewest || ttft_s.size() < 20 || tokens.size() < 20) return {};
     const double work_cv2 = sample_variance(tokens) / std::pow(std::max(1.0, mean_of(tokens)), 2);
@@ -20421,9 +20629,10 @@ inline cause over_saturated_repeat(const repeat_data& d, double arrival_cv2) {
     const double wandering = std::sqrt(n * (0.2 * arrival_cv2 + 1.2 * work_cv2));
     const trend grown = trend_of(in_flight), slower = trend_of(ttft_s);
     const double growth = 10 * grown.per_batch;
-    const double t_limit = 4.501;  // Student t, 8 degrees of freedom, 0.1 %
-    if (growth <= std::max(0.1 * n, 3.09 * wandering) || grown.t < t_limit || slower.t < t_limit)
-        return {};
+    const double t_limit = 3.355;  // Student t, 8 degrees of freedom, 0.5 %
+    if (growth <= 0.08 * n || grown.t < t_limit || slower.t < t_limit) return {};
+    const double more = n * excess_of(d, n * mean_of(tokens), from_ns, to_ns);
+    if (growth <= 3.09 * wandering && more <= 1.645 * wandering) return {};
     return cause_with<because::over_saturated>({{"is_baseline", false},
                                                 {"grown", growth},
                                                 {"sent", n},
@@ -21514,6 +21723,14 @@ inline std::string smallest_miss_text(const verdict_numbers& v) {
 }
 /// The smallest miss helps where a verdict is open; a whole line has it always.
 enum class line_length : unsigned char { short_line, whole_line };
+/// "5 repeats x 200 requests", "" if there are none.
+inline std::string counted_in_text(const slo_verdict& v, bool is_of_loads) {
+    if (v.repeats <= 0) return {};
+    return filled("{repeats} {unit}{is_one?|s}{is_at_limit? at the limit} x {requests} requests",
+                  {{"repeats", v.repeats}, {"unit", v.unit}, {"is_one", v.repeats == 1},
+                   {"is_at_limit", is_of_loads && v.counted_in != verdict_unit::pair},
+                   {"requests", v.requests / v.repeats}});
+}
 /// The objective is padded to `width`, so that the lines of a gate align.
 inline verdict_parts parts_of(const slo_verdict& v, std::size_t width,
                               line_length length = line_length::short_line) {
@@ -21524,12 +21741,7 @@ inline verdict_parts parts_of(const slo_verdict& v, std::size_t width,
     p.name = printed("%-12s  %-*s", word.c_str(), static_cast<int>(width), objective.c_str());
     p.reason = str(v.reason);
     const bool is_of_loads = is_capacity(v.objective.statistic.metric);
-    if (v.repeats > 0)
-        p.basis = filled("{repeats} {unit}{is_one?|s}{is_at_limit? at the limit} x {requests} "
-                         "requests",
-                         {{"repeats", v.repeats}, {"unit", v.unit}, {"is_one", v.repeats == 1},
-                          {"is_at_limit", is_of_loads && v.counted_in != verdict_unit::pair},
-                          {"requests", v.requests / v.repeats}});
+    p.basis = counted_in_text(v, is_of_loads);
     if (is_of_loads) return p;  // its reason names the loads
     p.measured = filled("{is_of_model?modelled|measured} {value}[ ({ratio})]",
                         {{"is_of_model", is_of_model(v)}, {"value", full_value_text(v, v.measured)},
@@ -21667,6 +21879,25 @@ struct arithmetic {
         if (std::isfinite(l.at.product))
             add_each({{"product_of_fractions", c.product}, {"product_that_fails", l.at.product}});
     }
+    void add_noise(const decision& d) {
+        add_each({{"prior_sd", d.last.prior_sd}, {"prior_df", d.last.prior_df}});
+        if (!std::isnan(d.calibrated_sd)) add("calibrated_sd", {d.calibrated_sd});
+        if (!std::isnan(d.last.history_sd)) add("history_sd", {d.last.history_sd});
+    }
+    void add_stored(const decision& d) {
+        if (!(d.stored.repeats > 0)) return;
+        add("stored_values", d.stored_values);
+        add("day_to_day_sd", {d.stored.day_sd});
+    }
+    void add_repeats(const decision& d) {
+        add_values(d);
+        add_distances(d);
+        add_noise(d);
+        if (d.fractions) add_fractions(*d.fractions);
+        add_stored(d);
+        add_analysis(d.last, d.rule);
+    }
+    void add_past(const decision& d) { d.past->explain(*this, d); }
 };
 inline arithmetic arithmetic_of(const decision& d) {
     arithmetic a;
@@ -21677,17 +21908,9 @@ inline arithmetic arithmetic_of(const decision& d) {
     case verdict_method::moderated_t:
     case verdict_method::noisy_t:
     case verdict_method::t:
-        a.add_values(d);
-        a.add_distances(d);
-        a.add_each({{"prior_sd", d.last.prior_sd}, {"prior_df", d.last.prior_df}});
-        if (!std::isnan(d.calibrated_sd)) a.add("calibrated_sd", {d.calibrated_sd});
-        if (!std::isnan(d.last.history_sd)) a.add("history_sd", {d.last.history_sd});
-        if (d.fractions) a.add_fractions(*d.fractions);
-        if (d.stored.repeats > 0) a.add("stored_values", d.stored_values);
-        if (d.stored.repeats > 0) a.add("day_to_day_sd", {d.stored.day_sd});
-        a.add_analysis(d.last, d.rule);
+        a.add_repeats(d);
         break;
-    case verdict_method::predictive_t: d.past->explain(a, d); break;
+    case verdict_method::predictive_t: a.add_past(d); break;
     case verdict_method::slices:
         a.add("slice_logs", d.values);
         a.add_each({{"limit", d.limit}, {"dependence", d.dependence}});
@@ -22947,7 +23170,7 @@ struct slo_context {
 
 // The functions below each refuse an objective for one reason; the sentence starts with `given`.
 
-inline void check_metric(const statistic_data& w, const slo_context& c, const std::string& given) {
+inline void check_condition(const statistic_data& w, const std::string& given) {
     if (w.metric == metric_id::goodput && !is_condition(w.where))
         refuse({given, no_condition_text});
     concerns_a_metric(w, [&](metric_id m) {
@@ -22962,17 +23185,21 @@ inline void check_metric(const statistic_data& w, const slo_context& c, const st
         if (!(step.bound > 0 && std::isfinite(step.bound)))
             refuse({given, "the limit of ", metric_name(step.metric), " must be above zero"});
     }
-    if (w.metric == metric_id::accuracy && !c.sent.described.is_there &&
-        !asks_questions(c.sent))
+}
+inline void check_series(const statistic_data& w) {
+    if (w.metric == metric_id::server_metric) selector_of(str(w.gauge));
+}
+inline void check_answers(const statistic_data& w, const slo_context& c,
+                          const std::string& given) {
+    if (c.sent.described.is_there) return;
+    if (w.metric == metric_id::accuracy && !asks_questions(c.sent))
         refuse({given, "workload is not questions{...}, and without questions whose answers are "
                        "known there is none that is right"});
-    if (is_cost(drifting(w).metric) && !(c.judged.usd_per_hour > 0))
-        refuse({given, "the scenario does not say what the server costs: .cost = "
-                       "usd_per_hour(2.5)"});
-    if (w.metric == metric_id::same_answers && !c.sent.described.is_there)
+    if (w.metric == metric_id::same_answers)
         if (const std::string why = why_not_compared(c.sent, c.judged); !why.empty())
             refuse({given, why});
-    if (w.metric == metric_id::server_metric) selector_of(str(w.gauge));
+}
+inline void check_stream(const statistic_data& w, const slo_context& c, const std::string& given) {
     const bool is_of_output = concerns(w, &metric_facts::needs_stream) ||
                               concerns(w, &metric_facts::counts_output);
     if (!c.sent.scores.empty() && is_of_output)
@@ -22981,6 +23208,15 @@ inline void check_metric(const statistic_data& w, const slo_context& c, const st
     if (!c.sent.common.stream && concerns(w, &metric_facts::needs_stream))
         refuse({given, "options.stream is false, and an answer that comes in one piece has no "
                        "first token apart from its last: use e2e"});
+}
+inline void check_metric(const statistic_data& w, const slo_context& c, const std::string& given) {
+    check_condition(w, given);
+    check_answers(w, c, given);
+    if (is_cost(drifting(w).metric) && !(c.judged.usd_per_hour > 0))
+        refuse({given, "the scenario does not say what the server costs: .cost = "
+                       "usd_per_hour(2.5)"});
+    check_series(w);
+    check_stream(w, c, given);
     if (w.kind == statistic_kind::percentile && !(w.q > 0 && w.q < 1))
         refuse({given, "a percentile lies strictly between 0 and 1"});
 }
@@ -23113,13 +23349,15 @@ inline void check_held(const statistic_data& w, const slo_context& c, const std:
     refuse({given, "the server holds its requests until all are there, so times mean nothing: "
                    "objectives on work, errors and answers can be judged"});
 }
-/// Some metrics need a load that saturates, or conversations.
-inline void check_metric_of_load(const statistic_data& w, const slo_context& c,
-                                 const std::string& given) {
+inline void check_saturation(const statistic_data& w, const slo_context& c,
+                             const std::string& given) {
     if (is_throughput(w.metric) && !saturates(c.sent.arrivals))
         refuse({given, "below saturation ", is_cost(w.metric) ? "a cost per token" : "a throughput",
                 " only measures the arrival rate of ", c.arrivals(),
                 ", use closed_loop(n) or all_at_once()"});
+}
+inline void check_has_turns(const statistic_data& w, const slo_context& c,
+                            const std::string& given) {
     const auto check_turns = [&](metric_id id) {
         if (is_of_turns(id) && !c.has_turns)
             refuse({given, metric_name(id), " needs a workload of conversations"});
@@ -23128,6 +23366,12 @@ inline void check_metric_of_load(const statistic_data& w, const slo_context& c,
     check_turns(w.metric);
     if (is_of_sessions(w.metric) && !c.has_turns)
         refuse({given, metric_name(w.metric), " needs a workload of sessions or conversations"});
+}
+/// Some metrics need a load that saturates, or conversations.
+inline void check_metric_of_load(const statistic_data& w, const slo_context& c,
+                                 const std::string& given) {
+    check_saturation(drifting(w), c, given);
+    check_has_turns(drifting(w), c, given);
 }
 
 /// Returns the requests of one repeat that a statistic is of, 0 if only the run can tell. A session
@@ -23150,9 +23394,8 @@ inline long long least_answers_of(const slo& s) {
     const bool is_judged = is_of_answers(s.statistic.metric) && is_absolute(s) && s.bound < 1;
     return is_judged && !s.is_advisory ? static_cast<long long>(rounded_up(3 / (1 - s.bound))) : 0;
 }
-/// `answers`: the fewest that an objective on answers needs, 0 for others.
-inline void check_sample(const statistic_data& w, const slo_context& c, const std::string& given,
-                         long long answers = 0) {
+inline void check_readings(const statistic_data& w, const slo_context& c,
+                           const std::string& given) {
     const std::size_t readings = least_readings_of(w);
     if (w.kind == statistic_kind::percentile && is_of_gauge(w.metric) &&
         !c.sent.described.is_there && c.sent.duration_s > 0 &&
@@ -23160,13 +23403,17 @@ inline void check_sample(const statistic_data& w, const slo_context& c, const st
         refuse({given, printed("%s needs at least %zu readings of the server's page, one a second, "
                                "so that three lie beyond it, and the duration is %g s",
                                w.name.c_str(), readings, c.sent.duration_s)});
+}
+/// `answers`: the fewest that an objective on answers needs, 0 for others.
+inline void check_sample(const statistic_data& w, const slo_context& c, const std::string& given,
+                         long long answers = 0) {
+    check_readings(w, c, given);
     const long long n = requests_behind(w, c), needed = std::max(answers, least_values_of(w));
     if (pools_gaps(w.metric) || n <= 0) return;
-    const bool is_percentile = w.kind == statistic_kind::percentile && !is_drift(w.metric);
     if (n < needed)
         refuse({given, printed("%s needs at least %lld measured %s a repeat%s, and the "
                                "scenario has %lld", w.name.c_str(), needed, what_of(w),
-                               is_percentile ? " so that three lie beyond it"
+                               is_tail(w) ? " so that three lie beyond it"
                 : answers > 0 ? " so that three may be wrong" : "", n),
                 n < c.requests ? printed(" of them; about %lld requests in all would do",
                                          (c.requests * needed + n - 1) / n)
@@ -23206,6 +23453,11 @@ inline void check_drift(const slo& s, const slo_context& c, const std::string& g
                        "that it may drift to"});
 }
 
+inline void check_limit(const slo& s, const slo_context& c, const std::string& given) {
+    if (is_drift(s.statistic.metric)) check_drift(s, c, given);
+    else if (is_absolute(s)) check_absolute_limit(s, given);
+    else check_relative_limit(s, c, given);
+}
 /// Throws std::invalid_argument if the scenario cannot have this objective.
 inline void check_slo(const slo& s, const slo_context& c) {
     const statistic_data& w = s.statistic;
@@ -23225,11 +23477,9 @@ inline void check_slo(const slo& s, const slo_context& c) {
     if (is_ratio(w.metric) && str(w.parts[0].name) == str(w.parts[1].name))
         refuse({given, "both sides are the same statistic of the same requests"});
     check_metric(w, c, given);
-    if (is_drift(w.metric)) check_drift(s, c, given);
-    else if (is_absolute(s)) check_absolute_limit(s, given);
-    else check_relative_limit(s, c, given);
+    check_limit(s, c, given);
     check_slices(s, c, given);
-    check_metric_of_load(drifting(w), c, given);
+    check_metric_of_load(w, c, given);
     check_selection(w, c, given);
     check_sample(w, c, given, least_answers_of(s));
     if (w.kind != statistic_kind::mean || is_of_server(w.metric)) return;
@@ -23876,26 +24126,35 @@ inline planned_workloads planned_mix(const mix_of_parts& m, const scenario& s,
     all.workload_text = mix_text(all);
     return all;
 }
+inline planned_workloads planned_requests_of(const scenario& s, const arrival_data& arrivals,
+                                             const std::shared_ptr<const workload_files>& files,
+                                             const api_traits& api, std::uint64_t default_seed) {
+    if (const auto* m = s.workload.what().get<mix_of_parts>())
+        return planned_mix(*m, s, arrivals, *files, api, default_seed);
+    plan_part one = planned_part(s, arrivals, files, api, default_seed);
+    check_somebody_stays(s.options);
+    const auto* labels = one.source->facts().labels;
+    return {std::move(one), {}, labels ? *labels : vector<std::string>(), {}};
+}
 /// The requests of a variant, with what is done before a repeat and beside it.
 inline planned_workloads planned_workloads_of(const scenario& s, const arrival_data& arrivals,
                                               const std::shared_ptr<const workload_files>& files,
                                               const api_traits& api,
                                               std::uint64_t default_seed) {
     const vector<planned_task> tasks = planned_tasks(s);
-    const auto of = [&](planned_workloads all) {
-        all.prepare = planned_preparation(s);
-        all.beside = tasks;
-        all.workload_text += preparation_text(all.prepare) + tasks_text(tasks);
-        return all;
-    };
-    if (const auto* m = s.workload.what().get<mix_of_parts>())
-        return of(planned_mix(*m, s, arrivals, *files, api, default_seed));
-    plan_part one = planned_part(s, arrivals, files, api, default_seed);
-    check_somebody_stays(s.options);
-    const auto* labels = one.source->facts().labels;
-    return of({std::move(one), {}, labels ? *labels : vector<std::string>(), {}});
+    planned_workloads all = planned_requests_of(s, arrivals, files, api, default_seed);
+    all.prepare = planned_preparation(s);
+    all.beside = tasks;
+    all.workload_text += preparation_text(all.prepare) + tasks_text(tasks);
+    return all;
 }
 
+inline void check_one_plays(const otherwise& asked, const scenario& s) {
+    if (!asked.workload.what().empty() &&
+        (plays_sessions(asked.workload) || plays_sessions(s.workload)))
+        refuse({"baseline is otherwise{...}: its workload is another, and of sessions both arms "
+                "play the same: leave the baseline's workload out"});
+}
 /// Returns the baseline's traffic, if it is the target under other options.
 inline maybe<planned_workloads> planned_otherwise(
     const scenario& s, const arrival_data& arrivals,
@@ -23906,9 +24165,7 @@ inline maybe<planned_workloads> planned_otherwise(
     scenario other = s;
     if (asked.options) other.options = *asked.options;
     const bool is_other = !asked.workload.what().empty();
-    if (is_other && (plays_sessions(asked.workload) || plays_sessions(s.workload)))
-        refuse({"baseline is otherwise{...}: its workload is another, and of sessions both arms "
-                "play the same: leave the baseline's workload out"});
+    check_one_plays(asked, s);
     if (is_other) other.workload = asked.workload;
     return refused_as("baseline is otherwise{...}", [&] {
         if (other.options.stream != s.options.stream)
@@ -23931,29 +24188,40 @@ inline maybe<planned_workloads> planned_otherwise(
 
 // ===== [C] from a scenario to its plan ===========================================================
 
+inline void check_stable(const scenario& s, const arrival_data& a) {
+    const double warmup_s = s.warmup.seconds();
+    if (!s.warmup.until_stable()) return;
+    if (!(warmup_s > 0))
+        refuse({"warmup is until_stable(0 s): it names the most time that it may take"});
+    if (s.arrivals.data().is_searched)
+        refuse({"warmup is until_stable, and a search leads up to each of its loads by itself"});
+    if (!(warmup_s > a.users_ramp_s))
+        refuse({printed("warmup is until_stable(%g s) and arrivals is ", warmup_s), arrival_text(a),
+                ": nothing is stable before all users are there, give it more time than the ramp"});
+}
+inline void check_batch(const scenario& s) {
+    if (!(s.requests > 0 && s.duration.seconds() == 0))
+        refuse({"arrivals is all_at_once: it needs requests, and no duration"});
+    if (s.warmup.seconds() != 0)
+        refuse({"arrivals is all_at_once: its warm-up is a number of requests"});
+}
+/// `by_time`: the seconds that the load lasts, 0 if it has no such end.
+inline void check_has_end(const scenario& s, const arrival_data& a, double by_time) {
+    if (s.requests <= 0 && !(by_time > 0) && !a.is_searched)
+        refuse({"neither requests nor duration is set: the scenario would never end"});
+    if (a.kind == arrival_kind::all_at_once) check_batch(s);
+}
 inline void check_extent(const scenario& s, const arrival_data& a, const recorded_trace& trace) {
     const long long requests = s.requests;
     const double warmup_s = s.warmup.seconds(), duration_s = s.duration.seconds();
-    if (s.warmup.until_stable() && !(warmup_s > 0))
-        refuse({"warmup is until_stable(0 s): it names the most time that it may take"});
-    if (s.warmup.until_stable() && s.arrivals.data().is_searched)
-        refuse({"warmup is until_stable, and a search leads up to each of its loads by itself"});
-    if (s.warmup.until_stable() && !(warmup_s > a.users_ramp_s))
-        refuse({printed("warmup is until_stable(%g s) and arrivals is ", warmup_s), arrival_text(a),
-                ": nothing is stable before all users are there, give it more time than the ramp"});
+    check_stable(s, a);
     check_numbers({{"warmup", static_cast<double>(s.warmup.requests()), 0, 1e6, " requests"},
                    {"warmup", warmup_s, 0, 86400, " s"},
                    {"requests", static_cast<double>(requests), 0, 1e8, "",
                     "runs from 1 to 100000000"},
                    {"duration", duration_s, 0, 86400, " s"}});
     const double by_time = duration_s > 0 ? duration_s : own_length(a, trace);
-    if (requests <= 0 && !(by_time > 0) && !a.is_searched)
-        refuse({"neither requests nor duration is set: the scenario would never end"});
-    if (a.kind == arrival_kind::all_at_once) {
-        if (!(requests > 0 && duration_s == 0))
-            refuse({"arrivals is all_at_once: it needs requests, and no duration"});
-        if (warmup_s != 0) refuse({"arrivals is all_at_once: its warm-up is a number of requests"});
-    }
+    check_has_end(s, a, by_time);
     if (a.kind == arrival_kind::closed_loop) return;
     if (by_time > 0) {
         const double n = arrivals_within(a, trace, by_time);
@@ -24187,6 +24455,16 @@ inline void check_objectives(const plan& p) {
         for (const slo& x : *objectives) check_slo(x, context);
 }
 
+inline void check_traffic(const scenario& s, const planned_traffic& sent, const api_traits& api) {
+    check_young_sessions(sent);
+    check_streams(s, sent, api);
+    check_at_once(s, sent);
+}
+inline planned_judging planned_judging_of(const scenario& s, measured_load&& load,
+                                          const api_traits& api) {
+    return {std::move(load), planned_baseline_of(s), s.repeats > 0,
+            s.stop == stop_when::at_first_miss, s.on_fail, planned_cost(s, api)};
+}
 /// Throws std::invalid_argument for the first thing that is unsound. `files` are those of the
 /// workload, `api` is the target's. A gate without objectives decides its guard on errors; a run
 /// without objectives only measures.
@@ -24203,12 +24481,9 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
                          planned_sends(s, arrivals, api, default_seed),
                          planned_otherwise(s, arrivals, read, api, default_seed)};
     sent.requests = load.requests;
-    check_young_sessions(sent);
-    check_streams(s, sent, api);
-    check_at_once(s, sent);
+    check_traffic(s, sent, api);
     if (may_end_early(s, sent, how.part)) load.rule = looking_early(load.rule);
-    planned_judging judged{std::move(load), planned_baseline_of(s), s.repeats > 0,
-                           s.stop == stop_when::at_first_miss, s.on_fail, planned_cost(s, api)};
+    planned_judging judged = planned_judging_of(s, std::move(load), api);
     each(&extension::add_to_plan, s, sent, judged);
     const plan p{{},
                  {new_shared<const planned_traffic>(std::move(sent))},
@@ -24901,8 +25176,8 @@ inline vector<statistic_data> reported_statistics(const measurements& e) {
     return all;
 }
 
-/// `twins`: the other variant, if both were loaded at once.
-inline server_usage server_usage_of(const repeat_list& variant, const repeat_list* twins) {
+/// Without cross-checks.
+inline server_usage server_usage_of(const repeat_list& variant) {
     server_usage a;
     a.repeats = variant.size();
     for (const repeat_data& d : variant) {
@@ -24912,12 +25187,13 @@ inline server_usage server_usage_of(const repeat_list& variant, const repeat_lis
         a.readings += w.readings.size();
         a.missed += w.missed_ns.size();
         if (!w.problem.empty()) a.problem = w.problem;
-        const cross_check c = cross_check_of(d, twin_of(twins, d));
-        a.checked += c.is_made;
-        if (a.differences.empty()) a.differences = difference_text(c);
     }
     if (a.is_read) a.values = reported_values(variant);
     return a;
+}
+inline void add_check(server_usage& a, const cross_check& c) {
+    a.checked += c.is_made;
+    if (a.differences.empty()) a.differences = difference_text(c);
 }
 
 /// "vLLM's page, 62 readings: mean(queue_time) 12 ms, ...".
@@ -25049,6 +25325,11 @@ struct variant_figures {
     }
 };
 
+/// What was measured on one server, and how a line of text says whose it is.
+struct measured_figures {
+    const variant_figures& seen;
+    const char* whose;  // "baseline: ", or ""
+};
 /// The numbers that reports show and never compute.
 struct gate_figures {
     vector<metric_id> metrics{};  // those of the latency table, then those of objectives
@@ -25061,6 +25342,12 @@ struct gate_figures {
     std::shared_ptr<search_figures> search{};  // null where the gate has one load
     std::string tables_at() const { return search ? search->tables_at : ""; }
     std::string fault() const { return search ? search->fault : ""; }  // why it is invalid
+    /// Returns the figures of each server, the candidate's first.
+    vector<measured_figures> measured() const {
+        vector<measured_figures> all{{candidate, ""}};
+        if (!baseline.empty()) all.push_back({baseline, "baseline: "});
+        return all;
+    }
 };
 
 /// The statistics of each repeat that result.json keeps for comparisons with later runs.
@@ -25087,8 +25374,8 @@ inline vector<statistic_data> kept_statistics(const plan& p, const vector<slo>& 
     return kept;
 }
 
-inline repeat_figures repeat_figures_of(const repeat_data& d, const vector<statistic_data>& kept,
-                                        const repeat_data* twin = nullptr) {
+inline repeat_figures repeat_figures_of(const measurements& e, const repeat_data& d,
+                                        const vector<statistic_data>& kept) {
     repeat_figures r{static_cast<const repeat_facts&>(d)};
     for (const record& x : d.records) {
         if (!is_measured(x)) continue;
@@ -25098,7 +25385,7 @@ inline repeat_figures repeat_figures_of(const repeat_data& d, const vector<stati
     r.output_throughput = rate_in(metric_id::output_throughput, d, d.window);
     r.request_throughput = rate_in(metric_id::request_throughput, d, d.window);
     r.window_s = seconds_into(d, d.window.to_ns());
-    r.checked = cross_check_of(d, twin);
+    r.checked = cross_check_in(e, d);
     r.statistics = evaluate(kept, d);
     for (const statistic_data& s : kept) {
         if (may_be_relative(s.metric)) continue;
@@ -25134,8 +25421,7 @@ inline vector<std::pair<metric_id, double>> run_values_of(const repeat_list& var
     return all;
 }
 inline variant_figures variant_figures_of(const plan& p, const gate_figures& g,
-                                  const repeat_list& variant,
-                                  const repeat_list* twins = nullptr) {
+                                          const measurements& e, const repeat_list& variant) {
     variant_figures a;
     for (const metric_id id : g.metrics) a.distributions.push_back(distribution_of(id, variant));
     a.run_values = run_values_of(variant);
@@ -25149,13 +25435,14 @@ inline variant_figures variant_figures_of(const plan& p, const gate_figures& g,
     a.prompts = prompt_lengths_of(p, variant);
     a.labels = label_figures_of(table_metrics(p), variant);
     if (p.sent->otherwise) a.tokens = request_tokens_of(variant);
-    a.server = server_usage_of(variant, twins);
+    a.server = server_usage_of(variant);
     a.slowest = slowest_of(variant);
     if (std::count(g.metrics.begin(), g.metrics.end(), metric_id::ttft) > 0)
         a.ttft_by_prompt = ttft_by_prompt_of(variant);
     for (const repeat_data& d : variant) {
         for (const record& r : d.records) a.exempt += is_measured(r) && r.exempt;
-        a.repeats.push_back(repeat_figures_of(d, g.kept, twin_of(twins, d)));
+        a.repeats.push_back(repeat_figures_of(e, d, g.kept));
+        add_check(a.server, a.repeats.back().checked);
     }
     return a;
 }
@@ -25205,8 +25492,8 @@ inline gate_figures figures_of(const plan& p, const measurements& e, const vecto
     g.kept = kept_statistics(p, slos, reported_statistics(e));
     g.grid = grid_of(e);
     drop_unsupported(g, e);
-    g.candidate = variant_figures_of(p, g, e.candidate, e.is_at_once ? &e.baseline : nullptr);
-    g.baseline = variant_figures_of(p, g, e.baseline, e.is_at_once ? &e.candidate : nullptr);
+    g.candidate = variant_figures_of(p, g, e, e.candidate);
+    g.baseline = variant_figures_of(p, g, e, e.baseline);
     for (auto& [metric, value] : g.candidate.run_values)
         if (is_unsupported(e, metric)) value = not_a_number;
     for (repeat_figures& r : g.candidate.repeats) {
@@ -25228,7 +25515,7 @@ inline gate_figures figures_of_search(const plan& p, const measurements& e,
     for (auto* variant : {&g.candidate, &g.baseline}) {
         variant->repeats.clear();
         for (const repeat_data& d : variant == &g.candidate ? e.candidate : e.baseline)
-            variant->repeats.push_back(repeat_figures_of(d, g.kept));
+            variant->repeats.push_back(repeat_figures_of(e, d, g.kept));
     }
     each(&extension::add_search, p, e, t, g.search);
     return g;
@@ -25428,11 +25715,14 @@ inline void fields_of(field_visitor& v, std::shared_ptr<const past_judge>& past)
     own->fields(v);
     v.end();
 }
-/// The data beside records that verdicts depend on.
-inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_conditions& under,
-                      expected_load& expected) {
-    fields_of(v, judged_by.rule);
-    v.flag({"paired"}, expected.has_baseline);
+/// What earlier runs showed.
+inline void earlier_fields(field_visitor& v, judging_parameters& judged_by) {
+    fields_of(v, static_cast<known_noise&>(judged_by));
+    v.object({"stored_baseline"}, judged_by.stored);
+    fields_of(v, judged_by.past);
+}
+/// The load as it was sent.
+inline void load_fields(field_visitor& v, load_conditions& under) {
     v.number({"arrival_cv2"}, under.arrival_cv2,
              {0, largest_number, not_a_number, true});
     v.flag({"other_workload", "the baseline's workload was another", if_any}, under.other_workload);
@@ -25448,12 +25738,18 @@ inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_cond
     v.flag({"spin"}, under.spins);
     v.flag({"counts_work", "the objectives are on the work of the server", if_any},
            under.counts_work);
+}
+/// The requests that were planned, and why not all of them were sent.
+inline void request_fields(field_visitor& v, load_conditions& under, expected_load& expected) {
     v.whole({"expected_requests"}, expected.requests);
     v.text({"stopped"}, under.stopped);
     if (v.has("expected_first_turns", expected.has_turns)) {
         if (v.assigns()) expected.has_turns = true;
         v.whole({"expected_first_turns", "", at_times}, expected.first_turns);
     }
+}
+/// What is no evidence, or of which metrics.
+inline void odd_fields(field_visitor& v, load_conditions& under) {
     if (v.has("most_skew_s", std::isfinite(under.max_skew_s)))
         v.number({"most_skew_s", "by which programs that send the load may begin apart", at_times},
                  under.max_skew_s, {0, longest_time_s, infinity});
@@ -25464,9 +25760,16 @@ inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_cond
                            "of which metrics nothing is judged for it; of none where none is "
                            "named", if_any},
            under.unsupported, [&](unsupported_metrics& u) { fields_of(v, u); });
-    fields_of(v, static_cast<known_noise&>(judged_by));
-    v.object({"stored_baseline"}, judged_by.stored);
-    fields_of(v, judged_by.past);
+}
+/// The data beside records that verdicts depend on.
+inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_conditions& under,
+                      expected_load& expected) {
+    fields_of(v, judged_by.rule);
+    v.flag({"paired"}, expected.has_baseline);
+    load_fields(v, under);
+    request_fields(v, under, expected);
+    odd_fields(v, under);
+    earlier_fields(v, judged_by);
 }
 
 /// The client's self-check in seconds and fractions, which it does not have in virtual time.
@@ -25514,9 +25817,7 @@ inline planned_baseline described_baseline(const stored_gate& g, const expected_
     b.has_stored_baseline = !g.judged_by.stored.file.empty() || g.judged_by.past;
     return b;
 }
-/// Returns the plan from which reports describe the load of a stored gate, and which decides the
-/// objectives that it can have.
-inline plan described_plan(const stored_gate& g, const expected_load& expected) {
+inline planned_traffic described_traffic(const stored_gate& g, const expected_load& expected) {
     const load_facts& l = g.load;
     planned_traffic t = l.sent;
     t.described = {true, expected.requests, expected.has_turns,
@@ -25526,17 +25827,21 @@ inline plan described_plan(const stored_gate& g, const expected_load& expected) 
     t.arrivals.described = l.arrivals;
     t.seed = parsed_number<std::uint64_t>(l.seed).value_or(0);
     t.hash = l.trace_hash;
+    if (g.seen.candidate.empty()) return t;
+    const repeat_data& first = g.seen.candidate.front();
+    t.labels = first.labels;
+    for (const side_task_seen& of : first.side_tasks) t.beside.push_back({.name = of.name});
+    return t;
+}
+/// Returns the plan from which reports describe the load of a stored gate, and which decides the
+/// objectives that it can have.
+inline plan described_plan(const stored_gate& g, const expected_load& expected) {
     planned_judging j{{}, described_baseline(g, expected)};
-    if (!g.seen.candidate.empty()) {
-        const repeat_data& first = g.seen.candidate.front();
-        j.usd_per_hour = first.usd_per_hour;
-        t.labels = first.labels;
-        for (const side_task_seen& of : first.side_tasks) t.beside.push_back({.name = of.name});
-    }
+    if (!g.seen.candidate.empty()) j.usd_per_hour = g.seen.candidate.front().usd_per_hour;
     plan p;
     p.name = g.name;
-    p.nonce = parsed_number<std::uint64_t>(l.nonce, 16).value_or(0);
-    p.sent = new_shared<const planned_traffic>(std::move(t));
+    p.nonce = parsed_number<std::uint64_t>(g.load.nonce, 16).value_or(0);
+    p.sent = new_shared<const planned_traffic>(described_traffic(g, expected));
     p.judged = new_shared<const planned_judging>(std::move(j));
     return p;
 }
@@ -25684,33 +25989,41 @@ inline past_result read_past_result(const std::string& json, const std::string& 
     return run;
 }
 
-/// Throws std::invalid_argument if the stored run was of another kind than `what` on `target`.
-inline void check_comparable(const stored_gate& old, const std::string& file, const plan& what,
-                             const target_facts& target) {
-    const std::string of = "baseline is stored(\"" + file + "\")";
-    const auto same = [&](const char* field, const std::string& was, const std::string& is) {
-        if (was != is)
-            refuse({of, " and does not compare: its ", field, " is \"", printable(was),
-                    "\" and this gate's is \"", is, "\""});
-    };
+inline void check_is_whole(const stored_gate& g, const std::string& file) {
+    if (!g.load.shard.is_whole())
+        refuse({file, ": of \"", g.name, "\" ", shard_text(g.load.shard)});
+}
+inline void check_same(const std::string& of, const char* field, const std::string& was,
+                       const std::string& is) {
+    if (was != is)
+        refuse({of, " and does not compare: its ", field, " is \"", printable(was),
+                "\" and this gate's is \"", is, "\""});
+}
+inline void check_same_target(const std::string& of, const target_facts& was,
+                              const target_facts& is) {
+    check_same(of, "model", was.model, is.model);
+    check_same(of, "api", was.api, is.api);
+    check_same(of, "transport", was.transport, is.transport);
+}
+inline void check_same_load(const std::string& of, const load_facts& was, const load_facts& is) {
+    // The description of a load may change, its values may not. Older files have no values.
+    if (was.values.empty() || was.values != is.values) {
+        check_same(of, "arrivals", was.arrivals, is.arrivals);
+        check_same(of, "workload", was.sent.workload_text, is.sent.workload_text);
+        check_same(of, "extent", was.extent, is.extent);
+        check_same(of, "options", was.options, is.options);
+    }
+    check_same(of, "seed", was.seed, is.seed);
+    check_same(of, "trace hash", was.trace_hash, is.trace_hash);
+    if (!was.values.empty()) check_same(of, "load hash", was.values, is.values);
+}
+inline void check_is_usable(const std::string& of, const stored_gate& old) {
     if (!old.fault.empty()) refuse({of, ": that run ", old.fault, "; write it again"});
     if (!old.load.shard.is_whole()) refuse({of, ": of that run ", shard_text(old.load.shard)});
-    const load_facts load = load_facts_of(what);
-    same("definitions version", old.definitions, definitions_version);
-    same("model", old.target.model, target.model);
-    same("api", old.target.api, target.api);
-    same("transport", old.target.transport, target.transport);
-    // The description of a load may change, its values may not. Older files have no values.
-    if (old.load.values.empty() || old.load.values != load.values) {
-        same("arrivals", old.load.arrivals, load.arrivals);
-        same("workload", old.load.sent.workload_text, load.sent.workload_text);
-        same("extent", old.load.extent, load.extent);
-        same("options", old.load.options, load.options);
-    }
-    same("seed", old.load.seed, load.seed);
-    same("trace hash", old.load.trace_hash, load.trace_hash);
-    if (!old.load.values.empty()) same("load hash", old.load.values, load.values);
-    for (const slo& s : what.judged->slos) {
+}
+inline void check_has_values(const std::string& of, const stored_gate& old,
+                             const vector<slo>& slos) {
+    for (const slo& s : slos) {
         if (is_absolute(s)) continue;
         const auto at = old.statistics.find(str(s.statistic.name));
         const bool is_counted = !may_be_relative(s.statistic.metric);
@@ -25723,6 +26036,16 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
             refuse({of, ": it has no ", is_counted ? "counts" : "value", " of ",
                     str(s.statistic.name), " in every repeat, write it again"});
     }
+}
+/// Throws std::invalid_argument if the stored run was of another kind than `what` on `target`.
+inline void check_comparable(const stored_gate& old, const std::string& file, const plan& what,
+                             const target_facts& target) {
+    const std::string of = "baseline is stored(\"" + file + "\")";
+    check_is_usable(of, old);
+    check_same(of, "definitions version", old.definitions, definitions_version);
+    check_same_target(of, old.target, target);
+    check_same_load(of, old.load, load_facts_of(what));
+    check_has_values(of, old, what.judged->slos);
 }
 
 // ===== [C] the fields of a variant's measurements, and of a verdict ==============================
@@ -25902,23 +26225,20 @@ inline void reason_fields(field_visitor& v, slo_verdict& of) {
     if (v.assigns()) of.inputs = types::list<named_values>(inputs);
     v.end();
 }
-/// Reading keeps the objective, which is more than its text.
-inline void fields_of(field_visitor& v, slo_verdict& of) {
+inline void objective_fields(field_visitor& v, slo_verdict& of) {
     std::string text = str(of.objective.text()),
                 metric = metric_name(of.objective.statistic.metric);
     std::string which =
         is_of_all(of.objective.statistic) ? "" : selection_text(of.objective.statistic.which);
-    std::string file = of.objective.at.file, until = str(of.objective.advisory_until);
-    bool relative = kind_of(of.objective) == limit_kind::ratio;
-    bool difference = is_difference(of.objective);
-    double distance = headroom(of);
-    good_side side = of.objective.at_most ? good_side::at_most : good_side::at_least;
+    std::string until = str(of.objective.advisory_until);
     v.text({"slo", "as its author wrote it"}, text);
     v.choice({"verdict"}, of.outcome, verdict::skipped);
     v.flag({"advisory", "never fails the gate"}, of.objective.is_advisory);
     v.text({"advisory_until", "the day of UTC from which it fails the gate again", if_any}, until);
     v.text({"metric"}, metric);
     v.text({"of", "the requests that it is of, where those are not all", if_any}, which);
+}
+inline void value_fields(field_visitor& v, slo_verdict& of) {
     v.number({"measured", "of the requests of all repeats together, in seconds, per second, as a "
                           "fraction; of a relative SLO the ratio", at_times},
              of.measured, any_number);
@@ -25933,6 +26253,11 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
         v.number({"denominator", "and what that is compared with", at_times}, of.denominator,
                  any_number);
     }
+}
+inline void limit_fields(field_visitor& v, slo_verdict& of) {
+    bool relative = kind_of(of.objective) == limit_kind::ratio;
+    bool difference = is_difference(of.objective);
+    double distance = headroom(of);
     v.number({"limit"}, of.limit, any_number);
     v.flag({"relative_to_baseline"}, relative);
     if (v.has("difference_to_baseline", difference)) {
@@ -25945,6 +26270,14 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
              any_number);
     v.number({"detectable", "what this sample shows four times in five"}, of.detectable,
              any_number);
+}
+/// Reading keeps the objective, which is more than its text.
+inline void fields_of(field_visitor& v, slo_verdict& of) {
+    objective_fields(v, of);
+    value_fields(v, of);
+    limit_fields(v, of);
+    good_side side = of.objective.at_most ? good_side::at_most : good_side::at_least;
+    std::string file = of.objective.at.file;
     v.whole({"repeats"}, of.repeats);
     v.whole({"requests"}, of.requests);
     v.choice({"side", "which side of the limit is the good one"}, side, good_side::at_least);
@@ -26108,6 +26441,8 @@ struct accelerator_facts {
     std::string throttled{};      // reasons, "" if it is not
 };
 
+inline constexpr int most_cores = 8192;  // of a machine
+
 /// What a machine may do, beside its processor and system. 0 and "": unknown, or not limited.
 struct machine_facts {
     std::string name{};        // LLMBENCH_MACHINE, else the host's
@@ -26167,6 +26502,48 @@ inline std::string chosen_of(std::string_view list) {
 inline void add_word(std::string& list, const std::string& word) {
     if (word.empty() || (", " + list + ", ").find(", " + word + ", ") != list.npos) return;
     list += (list.empty() ? "" : ", ") + word;
+}
+
+/// Returns the socket that listens on a TCP port, by /proc/net/tcp or tcp6; "" if none does.
+inline std::string listening_socket(std::string_view table, int port) {
+    const std::string ending = printed(":%04X", static_cast<unsigned>(port));
+    while (!table.empty()) {
+        std::string_view line = taken_part(table, "\n");
+        vector<std::string_view> cells;
+        while (!(line = trimmed(line)).empty()) cells.push_back(taken_part(line, " "));
+        if (cells.size() > 9 && cells[1].ends_with(ending) && cells[3] == "0A")
+            return std::string(cells[9]);
+    }
+    return {};
+}
+/// Returns the cores of a list, "0-2,5": 0, 1, 2, 5. None of a list that is none.
+inline vector<int> cores_of_list(std::string_view list) {
+    vector<int> all;
+    for (list = trimmed(taken_part(list, "\n")); !list.empty();) {
+        const std::string_view part = taken_part(list, ",");
+        const std::size_t dash = std::min(part.find('-'), part.size());
+        const auto first = parsed_number<int>(part.substr(0, dash));
+        const auto last = dash < part.size() ? parsed_number<int>(part.substr(dash + 1)) : first;
+        if (!first || !last || *first < 0 || *last >= most_cores) return {};
+        for (int i = *first; i <= *last; ++i) all.push_back(i);
+    }
+    return all;
+}
+/// Returns the same list of cores in order.
+inline std::string list_of_cores(const vector<int>& cores) {
+    std::string list;
+    for (std::size_t i = 0, end = 0; i < cores.size(); i = end) {
+        for (end = i + 1; end < cores.size() && cores[end] == cores[end - 1] + 1;) ++end;
+        list += (i > 0 ? "," : "") + std::to_string(cores[i]);
+        if (end > i + 1) list += "-" + std::to_string(cores[end - 1]);
+    }
+    return list;
+}
+/// Returns the cores that a process may use, by its /proc/PID/status.
+inline vector<int> allowed_cores(std::string_view status) {
+    constexpr std::string_view name = "Cpus_allowed_list:";
+    const std::size_t at = status.find(name);
+    return at == status.npos ? vector<int>{} : cores_of_list(status.substr(at + name.size()));
 }
 
 // ---- accelerators
@@ -26315,6 +26692,28 @@ inline vector<unequal_runs> what_makes_unequal(const machine_facts& m,
                        "sudo nvidia-smi --lock-gpu-clocks=MHZ with a clock that it holds under "
                        "load"});
     return all;
+}
+
+/// A server's process on this machine, 0: not seen; and the cores that it may use.
+struct local_server {
+    long long pid = 0;
+    vector<int> cores{};
+};
+/// A server that may use every core of the client.
+inline vector<unequal_runs> shared_cores(const local_server& s, const vector<int>& clients) {
+    vector<int> own, client = clients;
+    const auto has = [](const vector<int>& v, int core) {
+        return std::find(v.begin(), v.end(), core) != v.end();
+    };
+    for (const int core : clients)
+        if (!has(s.cores, core)) return {};
+    if (s.pid == 0 || clients.empty() || s.cores.size() < 2) return {};
+    if (client.size() == s.cores.size()) client = {client.back()};
+    for (const int core : s.cores)
+        if (!has(client, core)) own.push_back(core);
+    return {{printed("the server, process %lld, may use each core of this client", s.pid),
+             "sudo taskset -acp " + list_of_cores(own) + printed(" %lld, and taskset -c ", s.pid) +
+                 list_of_cores(client) + " llmbench ..."}};
 }
 
 // ===== [C] the profile of a server that failed a gate ============================================
@@ -26672,10 +27071,9 @@ inline report_table labels_table(const gate_report& g) {
     for (const label_column& c : columns)
         if (is_shown(c)) t.head.push_back(c.name);
     t.head.push_back("throughput");
-    for (const variant_figures* variant : {&g.figures.candidate, &g.figures.baseline})
-        for (const label_figures& f : variant->labels) {
-            t.add({filled("{is_baseline?baseline: }{label}",
-                          {{"is_baseline", variant == &g.figures.baseline}, {"label", f.label}}),
+    for (const auto& [seen, whose] : g.figures.measured())
+        for (const label_figures& f : seen.labels) {
+            t.add({whose + f.label,
                    filled("{failed} of {requests}",
                           {{"failed", f.failed}, {"requests", f.requests}})});
             for (const label_column& c : columns) {
@@ -26958,6 +27356,11 @@ inline void note_variant(const variant_figures& seen, const vector<std::string>&
               {{"is_any", a.in_a_burst}, {"whose", whose}, {"in_one_piece", a.in_one_piece},
                {"answers", a.paced}, {"others", a.in_a_burst - a.in_one_piece}});
 }
+inline void note_set_aside(const gate_report& g, note_list& notes) {
+    for (const set_aside_repeat& r : g.under.set_aside)
+        notes.add("repeat {repeat} of the {variant} was set aside and measured again: {why}",
+                  {{"repeat", r.index + 1}, {"variant", to_string(r.variant)}, {"why", r.why}});
+}
 inline vector<std::string> notes_on(const gate_report& g, server_notes wanted = server_notes::all) {
     note_list notes;
     const auto add = [&](const char* format, std::initializer_list<named_filling> values) {
@@ -26965,25 +27368,22 @@ inline vector<std::string> notes_on(const gate_report& g, server_notes wanted = 
     };
     note_source(g, notes);
     note_other_requests(g, notes);
-    const variant_figures& mine = g.figures.candidate;
     for (const unsupported_metrics& u : g.under.unsupported) add(
         "{unsupported}", {{"unsupported", unsupported_text(u)}});
     for (const std::string& note : g.notes) notes.all.push_back(note);
     const report_parts more = parts_of_extensions(g);
     notes.all.append(more.notes.begin(), more.notes.end());
-    if (!mine.prompts.are_as_asked())
-        add("prompt tokens: {prompt_lengths}",
-            {{"prompt_lengths", prompt_lengths_text(mine.prompts)}});
-    for (const set_aside_repeat& r : g.under.set_aside)
-        add("repeat {repeat} of the {variant} was set aside and measured again: {why}",
-            {{"repeat", r.index + 1}, {"variant", to_string(r.variant)}, {"why", r.why}});
+    if (const prompt_lengths& prompts = g.figures.candidate.prompts; !prompts.are_as_asked())
+        add("prompt tokens: {prompt_lengths}", {{"prompt_lengths", prompt_lengths_text(prompts)}});
+    note_set_aside(g, notes);
     add("{as_given}", {{"as_given", as_given_text(g.what)}});
     add("{prefix_cache}", {{"prefix_cache", prefix_cache_text(g.figures)}});
     add("[itl: {gaps} gaps were too many to keep each one, so its percentiles are within "
         "{error:.1f%} %; means, longest gaps and throughputs are exact]",
         {{"gaps", g.figures.counted_gaps}, {"error", gap_error}});
-    note_variant(mine, more.tasks[0], "", wanted, notes);
-    note_variant(g.figures.baseline, more.tasks[1], "baseline: ", wanted, notes);
+    std::size_t i = 0;
+    for (const auto& [seen, whose] : g.figures.measured())
+        note_variant(seen, more.tasks[i++], whose, wanted, notes);
     return notes.all;
 }
 /// The same, and what judged the gate by earlier runs says of them.
@@ -27128,9 +27528,9 @@ inline std::string noted(const std::string& words) {
 inline std::string calibration_text(const gate_report& g) {
     std::size_t width = 0;
     for (const calibrated& c : g.calibration) width = std::max(width, c.objective.text().size());
-    const char* unit = g.what.judged->has_baseline ? "pairs" : "repeats";
-    std::string out = printed("  calibration over %zu %s\n  %-*s %11s %10s %15s  %s\n",
-                              g.figures.candidate.repeats.size(), unit, static_cast<int>(width), "",
+    std::string out = printed("  calibration over %zu %ss\n  %-*s %11s %10s %15s  %s\n",
+                              g.figures.candidate.repeats.size(),
+                              to_string(g.what.judged->counted_in()), static_cast<int>(width), "",
                               "typical", "noise sd", "headroom / sd",
                               "a limit that would seldom be inconclusive");
     for (const calibrated& c : g.calibration) {
@@ -27216,21 +27616,22 @@ inline std::string verdict_block(const slo_verdict& v, const verdict_columns& c,
     return out + "\n" +
            wrapped(indent + "advice: " + str(v.advice), console_columns, indent.size()) + "\n";
 }
-/// Returns the table of latencies, and that of labels if there are any.
-inline std::string tables_text(const gate_report& g) {
+inline std::string latency_text(const gate_report& g) {
     const gate_figures& f = g.figures;
     report_table t{{f.tables_at()}};
     for (const row_statistic& s : row_statistics) t.head.push_back(s.name);
     for (std::size_t i = 0; i < f.table_rows; ++i)
-        for (const variant_figures* variant : {&f.candidate, &f.baseline}) {
-            const bool is_baseline = variant == &f.baseline;
-            if (is_baseline && variant->empty()) continue;
-            const metric_row& r = variant->distributions[i].row;
-            t.add({is_baseline ? "  baseline" : metric_name(r.metric)});
+        for (const auto& [seen, whose] : f.measured()) {
+            const metric_row& r = seen.distributions[i].row;
+            t.add({*whose ? "  baseline" : metric_name(r.metric)});
             for (const row_statistic& s : row_statistics) t.append({{r.metric, r.*s.value}});
         }
+    return console_table(t, 15);
+}
+/// Returns the table of latencies, and that of labels if there are any.
+inline std::string tables_text(const gate_report& g) {
     const report_table labels = labels_table(g);
-    return console_table(t, 15) + (labels.rows.empty() ? "" : console_table(labels));
+    return latency_text(g) + (labels.rows.empty() ? "" : console_table(labels));
 }
 /// A name that no line end, escape or command of GitHub's runner gets through, as on the page.
 inline std::string name_on_console(const std::string& name) {
@@ -27240,14 +27641,11 @@ inline std::string name_on_console(const std::string& name) {
 /// Throughput and statuses of each variant.
 inline vector<std::string> outcome_lines(const gate_report& g) {
     vector<std::string> lines;
-    for (const variant_figures* variant : {&g.figures.candidate, &g.figures.baseline}) {
-        const bool is_baseline = variant == &g.figures.baseline;
-        if (is_baseline && variant->empty()) continue;
-        lines.push_back(filled("{is_baseline?baseline: }{kind} {throughput}, {status}",
-                               {{"is_baseline", is_baseline}, {"kind", throughput_kind(g)},
-                                {"throughput", throughput_text(g, *variant)},
-                                {"status", status_text(*variant)}}));
-    }
+    for (const auto& [seen, whose] : g.figures.measured())
+        lines.push_back(filled("{whose}{kind} {throughput}, {status}",
+                               {{"whose", whose}, {"kind", throughput_kind(g)},
+                                {"throughput", throughput_text(g, seen)},
+                                {"status", status_text(seen)}}));
     return lines;
 }
 inline std::string console_text(const gate_report& g, const console_style& style = {}) {
@@ -27451,6 +27849,30 @@ inline void variant_fields(field_visitor& v, gate_report& g, run_variant variant
              is_baseline ? g.figures.baseline : g.figures.candidate,
              (is_baseline ? g.baseline : g.target).tokens, g.figures.table_rows, g.figures.kept);
 }
+inline void server_fields(field_visitor& v, gate_report& g) {
+    v.object({"target", "a server, and what it was", at_times, "target"}, g.target);
+    v.list({"accelerators", "of the target, by dcgm-exporter or nvidia-smi", if_any},
+           g.accelerators, [&](accelerator_facts& a) { fields_of(v, a); });
+    if (v.has("baseline_target", g.what.judged->has_baseline))
+        v.object({"baseline_target", "", at_times, "target"}, g.baseline);
+}
+inline void search_fields(field_visitor& v, gate_report& g) {
+    if (v.has("capacity", g.figures.search != nullptr))
+        v.object({"capacity", "what a search for the most load found", at_times}, g.figures.search);
+}
+inline void judging_fields(field_visitor& v, gate_report& g) {
+    expected_load expected{g.what.judged->has_baseline, has_turns(g.what),
+                           expected_requests(g.what),
+                           expected_first_turns(g.what)};
+    v.object({"judging", "what the verdicts depend on beside the records", at_times}, g.judged_by,
+             g.under, expected);
+}
+inline void profile_fields(field_visitor& v, gate_report& g) {
+    if (!v.has("profile", g.profile != nullptr)) return;
+    taken_profile none;
+    v.object({"profile", "what came of `on_fail`, of a gate that failed", at_times},
+             g.profile ? *g.profile : none);
+}
 inline void fields_of(field_visitor& v, gate_report& g) {
     identity_fields(v, g);
     purpose_fields(v, g);
@@ -27459,31 +27881,19 @@ inline void fields_of(field_visitor& v, gate_report& g) {
     v.list({"slos_not_judged", "of a gate that measured nothing", if_any, "slo"},
            g.refusal.empty() ? judged : g.verdicts, each);
     if (!v.has("target", g.refusal.empty())) return;
-    v.object({"target", "a server, and what it was", at_times, "target"}, g.target);
-    v.list({"accelerators", "of the target, by dcgm-exporter or nvidia-smi", if_any},
-           g.accelerators, [&](accelerator_facts& a) { fields_of(v, a); });
-    if (v.has("baseline_target", g.what.judged->has_baseline))
-        v.object({"baseline_target", "", at_times, "target"}, g.baseline);
+    server_fields(v, g);
     load_facts load = load_facts_of(g.what);
     v.object({"scenario", "the load as it was asked for", at_times}, load);
     v.list({"slos", "", at_times, "slo"}, g.verdicts, each);
-    if (v.has("capacity", g.figures.search != nullptr))
-        v.object({"capacity", "what a search for the most load found", at_times}, g.figures.search);
-    expected_load expected{g.what.judged->has_baseline, has_turns(g.what),
-                           expected_requests(g.what),
-                           expected_first_turns(g.what)};
-    v.object({"judging", "what the verdicts depend on beside the records", at_times}, g.judged_by,
-             g.under, expected);
+    search_fields(v, g);
+    judging_fields(v, g);
     for (const run_variant of : {run_variant::candidate, run_variant::baseline})
         variant_fields(v, g, of);
     const bool has_figures = !g.target.is_virtual;
     v.object({"self_check", "what the client can say against its own numbers: seconds and "
                             "fractions, which it has none of in virtual time", at_times},
              g.self_check, has_figures);
-    if (!v.has("profile", g.profile != nullptr)) return;
-    taken_profile none;
-    v.object({"profile", "what came of `on_fail`, of a gate that failed", at_times},
-             g.profile ? *g.profile : none);
+    profile_fields(v, g);
 }
 
 struct run_report {
@@ -27594,13 +28004,7 @@ public:
             add_case("gate", skip ? "skipped" : "error", g.refusal, gate_place);
         }
         if (!g.beside.empty()) add_case("test case", "failure", g.beside, gate_place);
-        if (const auto& c = g.figures.search; g.what.judged->search.to_the_interval) {
-            add_property("capacity: low", json_number(c->ends.low));
-            add_property("capacity: high", json_number(c->ends.high));
-            add_case("the search", c->fault.empty() ? "" : "error",
-                     filled("{line}[; {fault}]", {{"line", c->line}, {"fault", c->fault}}),
-                     gate_place);
-        }
+        if (g.what.judged->search.to_the_interval) add_search(*g.figures.search, gate_place);
         for (const slo_verdict& v : g.verdicts) add_verdict(v);
         add_property("rehearsal", g.rehearsal.model);
         add_property("time", g.target.is_virtual ? virtual_time_text : "");
@@ -27621,6 +28025,12 @@ private:
     void add_property(const std::string& name, const std::string& value) {
         fill(properties_, "[{value?}      <property name=\"{name:x}\" value=\"{value:x}\"/>\n]",
              {{"value", value}, {"name", name}});
+    }
+    void add_search(const search_figures& c, const std::string& place) {
+        add_property("capacity: low", json_number(c.ends.low));
+        add_property("capacity: high", json_number(c.ends.high));
+        add_case("the search", c.fault.empty() ? "" : "error",
+                 filled("{line}[; {fault}]", {{"line", c.line}, {"fault", c.fault}}), place);
     }
     /// `tag` is "" for a case that passes.
     void add_case(const std::string& name, const std::string& tag, const std::string& words,
@@ -28237,7 +28647,7 @@ inline void mark_variant(table_cell& c, run_variant variant) {
 
 // ===== [C] the report page: other sections of a gate =============================================
 
-inline std::string failures_html(const variant_figures& variant, const char* who) {
+inline std::string failures_html(const variant_figures& variant, const char* whose) {
     if (variant.failures.empty()) return {};
     std::size_t all = 0;
     for (const status_count& c : variant.statuses) all += c.count;
@@ -28254,7 +28664,7 @@ inline std::string failures_html(const variant_figures& variant, const char* who
                filled("{fraction:.3g%} %",
                       {{"fraction", static_cast<double>(k.count) / static_cast<double>(all)}})});
     }
-    const std::string title = filled("Errors{who}", {{"who", who}});
+    const std::string title = filled("Errors{whose? of the baseline}", {{"whose", whose}});
     return filled("<h3>{title}</h3>\n{table}", {{"title", title}, {"table", page_table(title, t)}});
 }
 
@@ -28500,13 +28910,21 @@ struct timeline_line {
         return of_server ? t.server.*of_server : t.*values;
     }
 };
-/// Returns a third of the steady part if an objective compares its last with its first, else 0.
-inline double drift_third(const gate_report& g) {
+/// The stretches of time, in seconds, that an objective compares, and what they are called.
+struct compared_stretches {
+    vector<vector<double>> all{};
+    const char* key = "";
+};
+inline compared_stretches compared_stretches_of(const gate_report& g) {
     const bool is_held = any_of(g.verdicts, [](const slo_verdict& v) {
         return is_drift(v.objective.statistic.metric);
     });
     const vector<repeat_figures>& repeats = g.figures.candidate.repeats;
-    return is_held && !repeats.empty() ? repeats[0].window_s / 3 : 0;
+    if (!is_held || repeats.empty() || !(repeats[0].window_s > 0)) return {};
+    const double third = repeats[0].window_s / 3;
+    return {{{0, third}, {2 * third, 3 * third}},
+            " Grey are the first and the last third of it, which a drift holds against each "
+            "other."};
 }
 /// Draws a line for each repeat; those of "a" have the same values in all.
 inline std::string timeline_figure(const gate_report& g, const char* caption, const char* aside,
@@ -28516,10 +28934,7 @@ inline std::string timeline_figure(const gate_report& g, const char* caption, co
     plot p({"elapsed", "given", grid.from,
             grid.from + static_cast<double>(grid.windows) * grid.step},
            {unit, is_fraction ? "whole" : "zero"});
-    if (const double third = drift_third(g); third > 0) {
-        p.add("stretch", {}, {0, third});
-        p.add("stretch", {}, {2 * third, 3 * third});
-    }
+    for (const vector<double>& s : compared_stretches_of(g).all) p.add("stretch", {}, s);
     const bool both = !g.figures.baseline.timelines.empty();
     for (const timeline_line& l : lines)
         for (const variant_figures* variant : {&g.figures.baseline, &g.figures.candidate}) {
@@ -28552,8 +28967,8 @@ inline std::string timelines_html(const gate_report& g) {
         return draw(caption, aside, unit, {{"c", "", nullptr, values}});
     };
     bool has_failed = false;
-    for (const variant_figures* variant : {&g.figures.candidate, &g.figures.baseline})
-        for (const t& repeat : variant->timelines)
+    for (const auto& [seen, whose] : g.figures.measured())
+        for (const t& repeat : seen.timelines)
             has_failed = has_failed || any_of(repeat.failed, [](double n) { return n > 0; });
     const std::string requests = joined(
         {g.what.sent->is_open_loop()
@@ -28580,12 +28995,11 @@ inline std::string timelines_html(const gate_report& g) {
     return filled(
         "<div class=\"charts\">\n<h3>Over time</h3>\n<p class=\"note\">One line a repeat, in "
         "windows of {step}; 0 is where the measured part begins, after the warm-up.{key}"
-        "{has_thirds? Grey are the first and the last third of it, which a drift holds against "
-        "each other.}</p>\n<div class=\"plots\">\n{requests}</div>\n[{servers?}<h3>Server metrics"
+        "{compared}</p>\n<div class=\"plots\">\n{requests}</div>\n[{servers?}<h3>Server metrics"
         "</h3>\n<p class=\"note\">Its page of metrics, read once a second.{key}</p>\n<div "
         "class=\"plots\">\n{servers}</div>\n]</div>\n",
         {{"step", time_text(g.figures.grid.step)}, {"key", alone ? "" : variants_key},
-         {"has_thirds", drift_third(g)}, {"requests", requests}, {"servers", servers}});
+         {"compared", compared_stretches_of(g).key}, {"requests", requests}, {"servers", servers}});
 }
 
 // ===== [C] pages: their frame, and the report page ===============================================
@@ -29039,31 +29453,14 @@ inline std::string metrics_key(const gate_figures& f) {
             fill(key, "{;}<b>{name}</b>: {is}", {{"name", metric_name(m.id)}, {"is", m.is}});
     return filled("[<p class=\"note\">{key}.</p>\n]", {{"key", key}});
 }
-inline std::string numbers_html(const gate_report& g) {
+inline std::string curves_html(const gate_report& g) {
     const gate_figures& f = g.figures;
-    std::string h = filled("<h3>Latency[ {tables_at}]</h3>\n{latency}<p class=\"note\">Over the "
-                           "requests of all repeats; max is the slowest request.</p>\n{key}"
-                           "{labels}",
-                           {{"tables_at", f.tables_at()}, {"latency", latency_table(g)},
-                            {"key", metrics_key(f)}, {"labels", labels_html(g)}});
-    for (const variant_figures* variant : {&f.candidate, &f.baseline})
-        if (!variant->empty())
-            fill(h, "<p>{is_baseline?Baseline, throughput|Throughput} of {kind}: {throughput}, "
-                 "{ok}{ended:x}.</p>\n",
-                 {{"is_baseline", variant == &f.baseline}, {"kind", throughput_kind(g)},
-                  {"throughput", throughput_text(g, *variant)}, {"ok", ok_text(variant->statuses)},
-                  {"ended", ended_text(*variant)}});
-    for (const std::string& note : notes_on(g)) fill(h, "<p class=\"note\">{note:x}.</p>\n",
-        {{"note", note}});
-    fill(h, "[<p class=\"note\">{profile:x}.</p>\n]{failures}{failures_of_baseline}",
-         {{"profile", g.profile_text()}, {"failures", failures_html(f.candidate, "")},
-          {"failures_of_baseline", failures_html(f.baseline, " of the baseline")}});
     std::string curves;
     for (std::size_t i = 0; i < f.metrics.size(); ++i)
         if (f.metrics[i] != metric_id::ttft_from_send)
             curves += distribution_figure(g, i);
     curves += ttft_by_prompt_figure(g);
-    fill(h,
+    return filled(
          "[{curves?}<div class=\"charts\">\n<h3>Distributions</h3>\n<p class=\"note\">Height: the "
          "percentile. Thick line: the requests of all repeats together. Thin lines: the single "
          "repeats. A failed request counts as the worst value. Dashed line: a limit on a "
@@ -29072,7 +29469,27 @@ inline std::string numbers_html(const gate_report& g) {
          "repeat and its interval.{variants_key}</p>\n<div class=\"plots\">\n{curves}</div>\n"
          "</div>\n]",
          {{"curves", curves}, {"variants_key", f.baseline.empty() ? "" : variants_key}});
-    return h + timelines_html(g);
+}
+inline std::string numbers_html(const gate_report& g) {
+    const gate_figures& f = g.figures;
+    std::string h = filled("<h3>Latency[ {tables_at}]</h3>\n{latency}<p class=\"note\">Over the "
+                           "requests of all repeats; max is the slowest request.</p>\n{key}"
+                           "{labels}",
+                           {{"tables_at", f.tables_at()}, {"latency", latency_table(g)},
+                            {"key", metrics_key(f)}, {"labels", labels_html(g)}});
+    for (const auto& [seen, whose] : f.measured())
+        if (!seen.empty())
+            fill(h, "<p>{whose?Baseline, throughput|Throughput} of {kind}: {throughput}, "
+                 "{ok}{ended:x}.</p>\n",
+                 {{"whose", whose}, {"kind", throughput_kind(g)},
+                  {"throughput", throughput_text(g, seen)}, {"ok", ok_text(seen.statuses)},
+                  {"ended", ended_text(seen)}});
+    for (const std::string& note : notes_on(g)) fill(h, "<p class=\"note\">{note:x}.</p>\n",
+        {{"note", note}});
+    fill(h, "[<p class=\"note\">{profile:x}.</p>\n]", {{"profile", g.profile_text()}});
+    for (const auto& [seen, whose] : f.measured())
+        h += failures_html(seen, whose);
+    return h + curves_html(g) + timelines_html(g);
 }
 
 /// The opening of a gate's section: what it is, how it ended, and what was loaded with what.
@@ -29235,7 +29652,7 @@ inline std::string report_html(const vector<gate_report>& gates,
 #include <condition_variable>
 #include <csignal>  // signal, SIGPIPE, SIGXFSZ
 #include <ctime>  // clock_gettime, strftime, time_t, timespec
-#include <filesystem>  // error_code, equivalent, a baseline, and where reports go
+#include <filesystem>  // error_code, create_directories, equivalent, a baseline, ...
 #include <fstream>  // ifstream, getline, ofstream, ios, istream
 #include <iostream>  // cout, ios_base, cerr
 #include <latch>  // the start of a load
@@ -30123,6 +30540,12 @@ inline bool is_yes(const std::string& v) {
     return v == "1" || v == "true" || v == "yes" || v == "on";
 }
 
+/// Returns what a rehearsal is asked for by, "" if there is none: the server is a model then.
+inline std::string rehearsal_asked(const variable_lookup& look_up) {
+    const std::string by = look_up("LLMBENCH_REHEARSE");
+    return means_off(by) ? "" : by;
+}
+
 // ===== [E] programs that send one load together, by an extension =================================
 
 struct slot;
@@ -30168,21 +30591,24 @@ inline int rank_of_program() { return the_sharing().rank(); }
 
 enum class progress_mode : unsigned char { automatic, off, plain, line };
 
+/// What a run is for, if not for verdicts.
+struct purpose_of_run {
+    int calibrate = 0;       // repeats, 0: judge
+    bool is_shard = false;   // of a load sent by several programs: no verdicts
+    std::string rehearse{};  // "": measure; "1", or the result.json that a model is fitted to
+};
 /// The LLMBENCH_ variables of a gate, except those of its server. Read when the gate begins.
-struct settings {
+struct settings : purpose_of_run {
     std::uint64_t seed = 1;
     inconclusive_means inconclusive = inconclusive_means::warn;
     bool skip_without_server = false;
     double time_budget_s = 0;  // of the whole program, 0: none
     double ready_within_s = 0;  // how long servers at the variables' URLs may take to start
     std::string ready_path{};   // what answers 200 then, "": the API's
-    int calibrate = 0;         // repeats, 0: judge
     bool ends_at_first_miss = false;
     std::string calibration{};
     bool write_baseline = false;
-    std::string rehearse{};  // "": measure; "1", or the result.json that a model is fitted to
     progress_mode progress = progress_mode::automatic;
-    bool is_shard = false;  // of a load sent by several programs: no verdicts
     answers_shown answers = answers_shown::open;
     bool keeps = false;  // gates are added to a history
 };
@@ -30225,6 +30651,8 @@ inline constexpr known_variable known_variables[] = {
     {"LLMBENCH_BASELINE_URL", "the server of a baseline that names no URL"},
     {"LLMBENCH_BASELINE_API_KEY", "the key of the baseline; without it one on the target's host "
                                   "has the target's"},
+    {"LLMBENCH_SERVER", "a command that starts the server at LLMBENCH_URL, for the whole program"},
+    {"LLMBENCH_BASELINE_SERVER", "the same at LLMBENCH_BASELINE_URL, once the first one answers"},
     {"LLMBENCH_READY_WITHIN", "waits so long for those two servers to start: 600, 600s, 10min",
      "a time above zero, such as 600, 600s or 10min",
      [](settings& s, const std::string& v) { return read_time(v, s.ready_within_s); }},
@@ -30471,7 +30899,7 @@ inline const surroundings& surroundings_of_program() {
 /// A rehearsal's are apart from those of a measured run, which its model may be fitted to.
 inline std::string report_directory_of(const variable_lookup& look_up) {
     if (const std::string d = look_up("LLMBENCH_REPORT_DIR"); !d.empty()) return d;
-    return means_off(look_up("LLMBENCH_REHEARSE")) ? "llmbench-report" : "llmbench-rehearsal";
+    return rehearsal_asked(look_up).empty() ? "llmbench-report" : "llmbench-rehearsal";
 }
 /// Of this program, with the logs of servers that it started; read once. Each rank has its records.
 inline const std::string& report_directory() {
@@ -30797,6 +31225,29 @@ inline std::string line_of_file(const std::string& file, char end = '\n') {
     std::getline(in, line, end);
     return line;
 }
+/// Returns the process that listens on a TCP port, with the cores it may use. A pid of 0: none, or
+/// one that this user may not look at.
+inline local_server server_on_port(int port) {
+    namespace fs = std::filesystem;
+    std::string socket;
+    for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"})
+        if (socket.empty()) socket = listening_socket(line_of_file(table, '\0'), port);
+    if (socket.empty()) return {};
+    std::error_code none;
+    for (const fs::directory_entry& process : fs::directory_iterator("/proc", none)) {
+        const auto pid = parsed_number<long long>(process.path().filename().string());
+        if (!pid) continue;
+        std::error_code unread;
+        for (const fs::directory_entry& file :
+             fs::directory_iterator(process.path() / "fd", unread)) {
+            std::error_code gone;
+            if (fs::read_symlink(file.path(), gone) != "socket:[" + socket + "]") continue;
+            const std::string status = (process.path() / "status").string();
+            return {*pid, allowed_cores(line_of_file(status, '\0'))};
+        }
+    }
+    return {};
+}
 /// Returns the least quota of this program's control groups, in cores; 0 if none has one.
 inline double quota_of_this_program() {
     double least = 0;
@@ -30963,20 +31414,29 @@ inline void read_starts(const arrival_data& a, workload_files& f) {
     byte_stream in = bytes_of(str(a.file), "arrivals, replay's file,");
     f.trace = read_trace(in, a.unit_s);
 }
+inline vector<scenario> parts_of(const scenario& s) {
+    vector<scenario> all;
+    const auto* const m = s.workload.what().get<mix_of_parts>();
+    if (!m) return all;
+    check_mix(*m);
+    for (const part& of : m->parts) all.push_back(scenario_of(s, of));
+    return all;
+}
+/// The same load with the baseline's other workload, if it has one.
+inline vector<scenario> others_of(const scenario& s) {
+    if (s.baseline.asked().workload.what().empty()) return {};
+    scenario other = s;
+    other.workload = s.baseline.asked().workload;
+    other.baseline = {};
+    return {other};
+}
 /// Reads all files that a scenario names.
 inline workload_files read_workload_files(const scenario& s, std::uint64_t default_seed) {
     workload_files f;
-    if (const auto* m = s.workload.what().get<mix_of_parts>()) {
-        check_mix(*m);
-        for (const part& of : m->parts)
-            f.of_parts.push_back(read_workload_files(scenario_of(s, of), default_seed));
-    }
-    if (!s.baseline.asked().workload.what().empty()) {
-        scenario other = s;
-        other.workload = s.baseline.asked().workload;
-        other.baseline = {};
-        f.of_baseline.push_back(read_workload_files(other, default_seed));
-    }
+    for (const scenario& of : parts_of(s))
+        f.of_parts.push_back(read_workload_files(of, default_seed));
+    for (const scenario& of : others_of(s))
+        f.of_baseline.push_back(read_workload_files(of, default_seed));
     read_prompts(s, default_seed, f);
     read_starts(s.arrivals.data(), f);
     return f;
@@ -33874,16 +34334,11 @@ public:
 
     /// Adds the order's data of the request.
     void add(const planned_request& w, record&& r, const gap_list& gaps) {
-        const std::size_t stride = order_.what->sent->stride;
         r.id = request_id(order_.id_prefix, w.index);
         r.variant = order_.variant;
         r.repeat = order_.number;
         r.phase = phase_of(order_, shared_, w);
-        r.conversation = static_cast<long long>(w.index / stride);
-        const graph_step step = step_of(*order_.what, w.index);
-        r.turn = step.turn;
-        r.depth = step.depth;
-        r.part = step.label;
+        note_place(r, w.index);
         r.question = answer_use_at(*order_.what->sent, w.index).question;
         shared_.note(r);
         if (order_.out) {
@@ -33909,6 +34364,13 @@ public:
     request_log& finished() { return finished_; }
 
 private:
+    void note_place(record& r, std::size_t index) const {
+        r.conversation = static_cast<long long>(index / order_.what->sent->stride);
+        const graph_step step = step_of(*order_.what, index);
+        r.turn = step.turn;
+        r.depth = step.depth;
+        r.part = step.label;
+    }
     /// Counts twice as many old gaps as new ones came, so that the old list shrinks step by step.
     void count_gaps_of_old(std::uint64_t came_in) {
         may_count_ += 2 * came_in + 64;
@@ -34225,8 +34687,11 @@ private:
         else if (over_since_ns_ == 0) over_since_ns_ = now;
         else if (now - over_since_ns_ - io_.alert.lost_since(over_since_ns_) >
                  ns_of(drain_s(sent_)))
-            cut_off("cut off " + time_text(drain_s(sent_)) + " after the last " +
-                    (sent_.plays_out ? "session began" : "send") + " (limits.drain)");
+            cut_off(drained_text());
+    }
+    std::string drained_text() const {
+        return "cut off " + time_text(drain_s(sent_)) + " after the last " +
+               (sent_.plays_out ? "session began" : "send") + " (limits.drain)";
     }
     /// Tells until when all planned requests have ended, once they are handed over.
     void note_settled(long long now) {
@@ -34531,185 +34996,6 @@ inline void run_load(const vector<load_of_variant>& loads) {
         for (std::size_t k = 0; k < loads.size(); ++k)
             collect(loads[k], *shares[i][k], workers[i]->cpu_utilization());
 }
-
-// ===== [E] credentials for a server ==============================================================
-
-/// Header lines of all requests to a server, and the secrets in them.
-struct credentials {
-    std::string fields{};
-    vector<std::string> secrets{};
-
-    /// Adds the value of a header or variable. Short values ("gzip") are no secrets.
-    void keep_secret(const std::string& value) {
-        if (value.size() >= 8) add_secret(secrets, value);
-    }
-    /// Adds variables that are secret by their names; programs we start get them, too.
-    void keep_secrets_of(const vector<std::string>& environment) {
-        for (const std::string& v : environment)
-            if (const std::size_t end = v.find('='); names_secret(v.substr(0, end)))
-                keep_secret(v.substr(std::min(end, v.size() - 1) + 1));
-    }
-};
-
-/// Adds possible keys in a URL's query. Short words are no secrets.
-inline void add_query_secrets(vector<std::string>& secrets, std::string_view url) {
-    for (const std::string_view s : query_secrets(url))
-        if (s.size() >= 8) add_secret(secrets, std::string(s));
-}
-
-/// Whether a text is a variable's name, rather than the key itself by mistake.
-inline bool looks_like_variable(std::string_view s) {
-    constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
-    return s.find_first_not_of(letters) == s.npos && (s.find('_') != s.npos || names_secret(s));
-}
-
-/// Adds the secrets in the texts of a scenario's servers, requests and commands.
-inline void add_secrets_of(vector<std::string>& secrets, const any_target& t) {
-    const auto add = [&](const text& s) {
-        add_query_secrets(secrets, str(s));
-        add_secrets_named_in(secrets, str(s));
-    };
-    const auto add_named = [&](const name_value& v) {
-        if (v.is_secret && v.value.size() >= 8) add_secret(secrets, str(v.value));
-        add_secrets_named_in(secrets, str(v.name) + ": " + str(v.value));
-        add_secrets_named_in(secrets, str(v.value));
-    };
-    if (const auto* e = t.what().get<endpoint>()) {
-        for (const text& s : {e->url, e->path, e->metrics_url, e->cold}) add(s);
-        for (const text& s : e->telemetry) add(s);
-        for (const name_value& h : e->headers) add_named(h);
-        const std::string variable = str(e->api_key_env);
-        if (!looks_like_variable(variable) && environment(variable.c_str()).empty())
-            add_secret(secrets, variable);
-    }
-    if (const auto* p = t.what().get<process>()) {
-        for (const text& s : {p->command, p->ready, p->path, p->metrics_url}) add(s);
-        for (const text& s : p->telemetry) add(s);
-        for (const name_value& v : p->env) add_named(v);
-    }
-}
-inline void add_secrets_of(vector<std::string>& secrets, const scenario& s) {
-    const auto add = [&](const text& of) { add_secrets_named_in(secrets, str(of)); };
-    const auto add_step = [&](const task_step& step) {
-        add_query_secrets(secrets, str(step.path));
-        for (const text& of : {step.path, step.body, step.line}) add(of);
-    };
-    add_secrets_of(secrets, s.target);
-    add_secrets_of(secrets, s.baseline.live());
-    for (const task_step& step : s.prepare) add_step(step);
-    for (const task_step& step : s.arrivals.data().held) add_step(step);
-    for (const side_task& t : s.beside)
-        for (const task_step& step : t.steps) add_step(step);
-    if (s.on_fail)
-        for (const text& of : {(*s.on_fail).start, (*s.on_fail).stop}) add(of);
-    add(s.options.extra_body);
-    if (s.baseline.asked().options) add((*s.baseline.asked().options).extra_body);
-    if (const auto* m = s.workload.what().get<mix_of_parts>())
-        for (const part& of : m->parts)
-            if (of.options) add((*of.options).extra_body);
-}
-
-/// Throws std::invalid_argument if a gate cannot send such a header.
-inline void check_header(const std::string& name, const std::string& value) {
-    if (!is_token(name))
-        refuse({"endpoint.headers has the name \"", printable(name),
-                "\": it must be one word without a colon"});
-    if (!is_header_safe(value))
-        refuse({"endpoint.headers: the value of ", name,
-                " holds a line break or another control character"});
-    for (const char* ours : {"host", "content-length", "content-type", "transfer-encoding",
-                             "connection", "x-request-id"})
-        if (same_ignoring_case(name, ours))
-            refuse({"endpoint.headers sets ", name, ": that header belongs to llmbench"});
-}
-
-/// The variable that holds the key. `usual`: the one of endpoints that name none.
-inline std::string key_variable(const endpoint& e, const char* usual = "LLMBENCH_API_KEY") {
-    return e.api_key_env.empty() ? usual : str(e.api_key_env);
-}
-
-/// Throws std::invalid_argument if a requested key is missing, or cannot be sent.
-inline void check_key(const endpoint& e, const std::string& key, const std::string& variable) {
-    if (!e.api_key_env.empty() && key.empty()) {
-        if (looks_like_variable(variable))
-            refuse({"endpoint.api_key_env is \"", variable, "\": that variable is not set"});
-        refuse({"endpoint.api_key_env names a variable that is not set; it is not repeated here, "
-                "for it looks like a key and not like a name"});
-    }
-    if (!is_header_safe(key))
-        refuse({"the API key in ", variable, " holds a line break or another control character"});
-}
-
-inline bool sets_header(const endpoint& e, std::string_view name) {
-    return any_of(e.headers,
-                  [&](const name_value& h) { return same_ignoring_case(str(h.name), name); });
-}
-
-/// The header line of a URL with user and password, "http://user:password@host".
-inline std::string login_of(const endpoint& e) {
-    if (login_in(str(e.url)).empty()) return {};
-    for (const bool is_key : {true, false})
-        if (is_key ? !e.api_key_env.empty() : sets_header(e, "Authorization"))
-            refuse({"endpoint.url has a user and a password, and ",
-                    is_key ? "endpoint.api_key_env names a key"
-                           : "endpoint.headers sets Authorization",
-                    ": give one of them"});
-    return login_line(parsed_url(str(e.url), "endpoint.url"));
-}
-
-/// The header line with the key, "" if none. If the gate sets that header itself, LLMBENCH_API_KEY
-/// is not used.
-inline std::string key_line(const endpoint& e, const api_traits& api, const std::string& key) {
-    const std::string_view header = api.key_before;
-    for (const name_value& h : e.headers) {
-        if (!same_ignoring_case(str(h.name), header.substr(0, header.find(':')))) continue;
-        if (!e.api_key_env.empty())
-            refuse({"endpoint.headers sets ", str(h.name), " and ",
-                    "endpoint.api_key_env names a key: give one of them"});
-        return {};
-    }
-    return key.empty() ? key : api.key_before + key + "\r\n";
-}
-
-/// `key`: value of key_variable(), "" if not set. Throws std::invalid_argument.
-inline credentials credentials_of(const endpoint& e, const api_traits& api,
-                                  const std::string& key,
-                                  const char* usual = "LLMBENCH_API_KEY") {
-    credentials c;
-    const std::string ours = joined({"\r\nUser-Agent: llmbench\r\n"
-                                     "Content-Type: application/json\r\n", api.fields});
-    for_each_field(ours.substr(0, ours.size() - 2),
-                   [&](std::string_view name, std::string_view, std::string_view line) {
-                       if (!sets_header(e, name)) c.fields.append(line).append("\r\n");
-                   });
-    for (const name_value& h : e.headers) {
-        const std::string name = str(h.name), value = str(h.value);
-        check_header(name, value);
-        c.fields += name + ": " + value + "\r\n";
-        c.keep_secret(value);
-    }
-    check_key(e, key, key_variable(e, usual));
-    add_secret(c.secrets, key);
-    const std::string login = login_of(e);
-    add_secrets_named_in(c.secrets, str(e.url) + " " + login);
-    c.fields += login;
-    const bool is_same = !login.empty() &&
-                         std::string_view(api.key_before).starts_with("Authorization:");
-    if (!is_same) c.fields += key_line(e, api, key);
-    return c;
-}
-
-// ===== [E] targets of extensions =================================================================
-
-/// A server of an extension, which accepts every request of a plan.
-class extension_server {
-public:
-    virtual ~extension_server() = default;
-    /// Returns its URL when it accepts requests.
-    virtual std::string start() = 0;
-    /// Describes all that its speed depends on.
-    virtual std::string description() const = 0;
-};
 
 // ===== [E] questions to a server before the load =================================================
 
@@ -35127,6 +35413,173 @@ inline token_fit learned_tokens(const request_spec& common, bool may_be_ids, con
     return to.api->takes_token_ids && may_be_ids ? asked.fit_with_ids() : asked.fit();
 }
 
+// ===== [E] credentials for a server ==============================================================
+
+/// Header lines of all requests to a server, and the secrets in them.
+struct credentials {
+    std::string fields{};
+    vector<std::string> secrets{};
+
+    /// Adds the value of a header or variable. Short values ("gzip") are no secrets.
+    void keep_secret(const std::string& value) {
+        if (value.size() >= 8) add_secret(secrets, value);
+    }
+    /// Adds variables that are secret by their names; programs we start get them, too.
+    void keep_secrets_of(const vector<std::string>& environment) {
+        for (const std::string& v : environment)
+            if (const std::size_t end = v.find('='); names_secret(v.substr(0, end)))
+                keep_secret(v.substr(std::min(end, v.size() - 1) + 1));
+    }
+};
+
+/// Adds possible keys in a URL's query. Short words are no secrets.
+inline void add_query_secrets(vector<std::string>& secrets, std::string_view url) {
+    for (const std::string_view s : query_secrets(url))
+        if (s.size() >= 8) add_secret(secrets, std::string(s));
+}
+
+/// Whether a text is a variable's name, rather than the key itself by mistake.
+inline bool looks_like_variable(std::string_view s) {
+    constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    return s.find_first_not_of(letters) == s.npos && (s.find('_') != s.npos || names_secret(s));
+}
+
+/// Adds the secrets in the texts of a scenario's servers, requests and commands.
+inline void add_secrets_of(vector<std::string>& secrets, const any_target& t) {
+    const auto add = [&](const text& s) {
+        add_query_secrets(secrets, str(s));
+        add_secrets_named_in(secrets, str(s));
+    };
+    const auto add_named = [&](const name_value& v) {
+        if (v.is_secret && v.value.size() >= 8) add_secret(secrets, str(v.value));
+        add_secrets_named_in(secrets, str(v.name) + ": " + str(v.value));
+        add_secrets_named_in(secrets, str(v.value));
+    };
+    if (const auto* e = t.what().get<endpoint>()) {
+        for (const text& s : {e->url, e->path, e->metrics_url, e->cold}) add(s);
+        for (const text& s : e->telemetry) add(s);
+        for (const name_value& h : e->headers) add_named(h);
+        const std::string variable = str(e->api_key_env);
+        if (!looks_like_variable(variable) && environment(variable.c_str()).empty())
+            add_secret(secrets, variable);
+    }
+    if (const auto* p = t.what().get<process>()) {
+        for (const text& s : {p->command, p->ready, p->path, p->metrics_url}) add(s);
+        for (const text& s : p->telemetry) add(s);
+        for (const name_value& v : p->env) add_named(v);
+    }
+}
+inline void add_secrets_of(vector<std::string>& secrets, const scenario& s) {
+    const auto add = [&](const text& of) { add_secrets_named_in(secrets, str(of)); };
+    const auto add_step = [&](const task_step& step) {
+        add_query_secrets(secrets, str(step.path));
+        for (const text& of : {step.path, step.body, step.line}) add(of);
+    };
+    add_secrets_of(secrets, s.target);
+    add_secrets_of(secrets, s.baseline.live());
+    for (const task_step& step : s.prepare) add_step(step);
+    for (const task_step& step : s.arrivals.data().held) add_step(step);
+    for (const side_task& t : s.beside)
+        for (const task_step& step : t.steps) add_step(step);
+    if (s.on_fail)
+        for (const text& of : {(*s.on_fail).start, (*s.on_fail).stop}) add(of);
+    add(s.options.extra_body);
+    if (s.baseline.asked().options) add((*s.baseline.asked().options).extra_body);
+    if (const auto* m = s.workload.what().get<mix_of_parts>())
+        for (const part& of : m->parts)
+            if (of.options) add((*of.options).extra_body);
+}
+
+/// Throws std::invalid_argument if a gate cannot send such a header.
+inline void check_header(const std::string& name, const std::string& value) {
+    if (!is_token(name))
+        refuse({"endpoint.headers has the name \"", printable(name),
+                "\": it must be one word without a colon"});
+    if (!is_header_safe(value))
+        refuse({"endpoint.headers: the value of ", name,
+                " holds a line break or another control character"});
+    for (const char* ours : {"host", "content-length", "content-type", "transfer-encoding",
+                             "connection", "x-request-id"})
+        if (same_ignoring_case(name, ours))
+            refuse({"endpoint.headers sets ", name, ": that header belongs to llmbench"});
+}
+
+/// The variable that holds the key. `usual`: the one of endpoints that name none.
+inline std::string key_variable(const endpoint& e, const char* usual = "LLMBENCH_API_KEY") {
+    return e.api_key_env.empty() ? usual : str(e.api_key_env);
+}
+
+/// Throws std::invalid_argument if a requested key is missing, or cannot be sent.
+inline void check_key(const endpoint& e, const std::string& key, const std::string& variable) {
+    if (!e.api_key_env.empty() && key.empty()) {
+        if (looks_like_variable(variable))
+            refuse({"endpoint.api_key_env is \"", variable, "\": that variable is not set"});
+        refuse({"endpoint.api_key_env names a variable that is not set; it is not repeated here, "
+                "for it looks like a key and not like a name"});
+    }
+    if (!is_header_safe(key))
+        refuse({"the API key in ", variable, " holds a line break or another control character"});
+}
+
+inline bool sets_header(const endpoint& e, std::string_view name) {
+    return any_of(e.headers,
+                  [&](const name_value& h) { return same_ignoring_case(str(h.name), name); });
+}
+
+/// The header line of a URL with user and password, "http://user:password@host".
+inline std::string login_of(const endpoint& e) {
+    if (login_in(str(e.url)).empty()) return {};
+    for (const bool is_key : {true, false})
+        if (is_key ? !e.api_key_env.empty() : sets_header(e, "Authorization"))
+            refuse({"endpoint.url has a user and a password, and ",
+                    is_key ? "endpoint.api_key_env names a key"
+                           : "endpoint.headers sets Authorization",
+                    ": give one of them"});
+    return login_line(parsed_url(str(e.url), "endpoint.url"));
+}
+
+/// The header line with the key, "" if none. If the gate sets that header itself, LLMBENCH_API_KEY
+/// is not used.
+inline std::string key_line(const endpoint& e, const api_traits& api, const std::string& key) {
+    const std::string_view header = api.key_before;
+    for (const name_value& h : e.headers) {
+        if (!same_ignoring_case(str(h.name), header.substr(0, header.find(':')))) continue;
+        if (!e.api_key_env.empty())
+            refuse({"endpoint.headers sets ", str(h.name), " and ",
+                    "endpoint.api_key_env names a key: give one of them"});
+        return {};
+    }
+    return key.empty() ? key : api.key_before + key + "\r\n";
+}
+
+/// `key`: value of key_variable(), "" if not set. Throws std::invalid_argument.
+inline credentials credentials_of(const endpoint& e, const api_traits& api,
+                                  const std::string& key,
+                                  const char* usual = "LLMBENCH_API_KEY") {
+    credentials c;
+    const std::string ours = joined({"\r\nUser-Agent: llmbench\r\n"
+                                     "Content-Type: application/json\r\n", api.fields});
+    for_each_field(ours.substr(0, ours.size() - 2),
+                   [&](std::string_view name, std::string_view, std::string_view line) {
+                       if (!sets_header(e, name)) c.fields.append(line).append("\r\n");
+                   });
+    for (const name_value& h : e.headers) {
+        const std::string name = str(h.name), value = str(h.value);
+        check_header(name, value);
+        c.fields += name + ": " + value + "\r\n";
+        c.keep_secret(value);
+    }
+    check_key(e, key, key_variable(e, usual));
+    add_secret(c.secrets, key);
+    const std::string login = login_of(e);
+    add_secrets_named_in(c.secrets, str(e.url) + " " + login);
+    c.fields += login;
+    const bool is_same = !login.empty() &&
+                         std::string_view(api.key_before).starts_with("Authorization:");
+    if (!is_same) c.fields += key_line(e, api, key);
+    return c;
+}
+
 // ===== [E] started programs, which end with us, and their output =================================
 
 /// A pipe from a program to us; no ends, with errno, on failure.
@@ -35460,7 +35913,8 @@ inline constexpr const char* script_of_command =
     "llmbench_go_=$LLMBENCH_COMMAND_; unset LLMBENCH_COMMAND_; set --\n"
     "eval \"$llmbench_go_\"";
 
-/// A server command in a process group of its own. Ended with SIGTERM, after 5 s with SIGKILL.
+/// A server command in a process group of its own. Ended with SIGTERM, and with SIGKILL after 5 s,
+/// or after 2 s if the program was told to end.
 class server_process : not_copied {
 public:
     server_process(const process& p, int port, const std::string& log,
@@ -35501,7 +35955,8 @@ public:
     void stop() {
         if (pid_ <= 0) return;
         ::kill(-pid_, SIGTERM);
-        comes_within(5, [this] { return is_gone(); });
+        // A runner that cancels a job waits for 7.5 s or more.
+        comes_within(stop_asked.load() ? 2 : 5, [this] { return is_gone(); });
         ::kill(-pid_, SIGKILL);
         const bool ended = comes_within(after_kill_s, [this] { return has_ended(); });
         const bool is_quiet = comes_within(1, [this] { return !log_.is_held(); });
@@ -35730,6 +36185,80 @@ private:
     const run_variant variant_;
     std::string log_{};
     std::unique_ptr<server_process> running_{};
+};
+
+// ===== [E] the servers that the environment's commands start =====================================
+
+/// The server of LLMBENCH_SERVER or LLMBENCH_BASELINE_SERVER. It runs from the first gate that
+/// needs it to the end of the program, and its log is among the reports.
+class program_server : not_copied {
+public:
+    /// The server of a variable. Gates take turns.
+    static program_server& of(const std::string& variable) {
+        return all().try_emplace(variable, variable).first->second;
+    }
+    /// At the end of the program.
+    static void end_all() {
+        for (auto& [name, server] : all()) server.running_.reset();
+    }
+
+    /// Starts it once, in the first of several ranks. Throws std::runtime_error if something
+    /// answers there already, which would be measured. A gateway without a server answers 502.
+    void start(const std::string& command, const load_target& at) {
+        if (running_ || rank_of_program() > 0) return;
+        const http_answer there =
+            blocking_get(at, inquiry_path(at, at.api->ready), at.fields, 2);
+        if (there.status != 0 && there.status != 502)
+            throw std::runtime_error(name_ + printed(" is set, and something answers at its URL "
+                                                     "already (HTTP %d): ", there.status) +
+                                     shown_url(at.whole_url));
+        vector<std::string> secrets = at.secrets;
+        add_secrets_named_in(secrets, command);
+        const std::string directory = report_directory();
+        const bool is_second = name_ != "LLMBENCH_SERVER";
+        std::error_code ignored;
+        std::filesystem::create_directories(directory, ignored);
+        log_ = directory + (is_second ? "/baseline-server.log" : "/server.log");
+        const process what{.command = command};
+        const int port = parsed_number<int>(at.url.port).value_or(0);
+        running_ = std::make_unique<server_process>(what, port, log_, secrets);
+    }
+    /// Returns why it ended, "" while it runs or if it was never started.
+    std::string how_it_went() {
+        const std::string how = running_ ? running_->how_it_ended() : "";
+        if (how.empty()) return {};
+        return "the server of " + name_ + " " + how + "; its log is " + log_;
+    }
+    /// The end of its log, in lines of a report; "" if it was never started.
+    std::string last_words() {
+        const std::string tail = running_ ? running_->log_tail() : "";
+        return tail.empty() ? "" : "; the log ends:" + barred_lines(tail);
+    }
+
+    explicit program_server(std::string variable) : name_(std::move(variable)) {}
+
+private:
+    static std::map<std::string, program_server>& all() {
+        // Never destroyed: reports may be written after static objects are gone.
+        static auto* const servers = new std::map<std::string, program_server>;
+        return *servers;
+    }
+
+    const std::string name_;
+    std::string log_{};
+    std::unique_ptr<server_process> running_{};
+};
+
+// ===== [E] targets of extensions =================================================================
+
+/// A server of an extension, which accepts every request of a plan.
+class extension_server {
+public:
+    virtual ~extension_server() = default;
+    /// Returns its URL when it accepts requests.
+    virtual std::string start() = 0;
+    /// Describes all that its speed depends on.
+    virtual std::string description() const = 0;
 };
 
 // ===== [E] the metrics pages of a server, read before and during a load ==========================
@@ -36045,21 +36574,57 @@ private:
     repeated reading_{};
 };
 
+// ===== [E] servers that have one GPU in turns, by an extension ===================================
+
+class live_target;
+
+/// The part of one server among those of its gate that have a GPU in turns. All throw
+/// std::runtime_error if a server does not sleep or wake.
+class server_switch {
+public:
+    virtual ~server_switch() = default;
+    /// The others sleep: there is room for its server to start.
+    virtual void make_room(double at_most_s) = 0;
+    /// Its server is there, which outlives this; `is_new`: it has just been started.
+    virtual void found(const live_target& server, bool is_new) = 0;
+    /// Its server was ended.
+    virtual void ended() = 0;
+    /// The others sleep, its server wakes and answers a request like this. Returns a note on the
+    /// first switch, else "". `v`: what is loaded next; a baseline if nothing is.
+    virtual std::string begin_turn(run_variant v, const request_spec& like,
+                                   double at_most_s) = 0;
+    /// Its server was loaded. Returns why the load does not count, "" if it does.
+    virtual std::string end_turn() = 0;
+    /// Whether its server is to be started anew before its next load.
+    virtual bool is_due() const = 0;
+};
+
 // ===== [E] the variables of the environment for one server =======================================
 
-/// Read once, when the server is named. A key is read where it is sent.
+/// Read once, when the server is named.
 struct server_variables {
-    const char* url_name = "LLMBENCH_URL";
+    const char *url_name = "LLMBENCH_URL", *command_name = "LLMBENCH_SERVER";
     std::string url{}, model{};
-    bool has_key = false, has_baseline_key = false;  // LLMBENCH_API_KEY, and the baseline's own
+    std::string command{};  // that starts it, once in the program
+    std::string key{}, baseline_key{};  // LLMBENCH_API_KEY, and the baseline's own
+    /// Returns the key in a variable: one of these, or another that a gate names.
+    std::string key_in(const std::string& variable) const {
+        return variable == "LLMBENCH_API_KEY"            ? key
+               : variable == "LLMBENCH_BASELINE_API_KEY" ? baseline_key
+                                                         : environment(variable.c_str());
+    }
 };
 inline server_variables variables_of_server(run_variant variant) {
     server_variables v;
-    if (variant == run_variant::baseline) v.url_name = "LLMBENCH_BASELINE_URL";
+    if (variant == run_variant::baseline) {
+        v.url_name = "LLMBENCH_BASELINE_URL";
+        v.command_name = "LLMBENCH_BASELINE_SERVER";
+    }
     v.url = environment(v.url_name);
+    v.command = environment(v.command_name);
     v.model = environment("LLMBENCH_MODEL");
-    v.has_key = !environment("LLMBENCH_API_KEY").empty();
-    v.has_baseline_key = !environment("LLMBENCH_BASELINE_API_KEY").empty();
+    v.key = environment("LLMBENCH_API_KEY");
+    v.baseline_key = environment("LLMBENCH_BASELINE_API_KEY");
     return v;
 }
 
@@ -36117,6 +36682,8 @@ public:
         else if (const auto* of_extension = what.get<extension_value>()) take(*of_extension);
         else if (const auto* e = what.get<endpoint>()) take(*e);
         else take(endpoint{});
+        if (t.is_switched() && stand_in.what().empty())
+            switch_ = t.switched_by().by->new_switch(t.switched_by().what);
         load_.api = &api_of(at_);
         facts_.api = load_.api->name;
         load_.transport = at_.transport;
@@ -36135,8 +36702,7 @@ public:
         if (process_ || own_) return;
         const http_url url = url_of();
         if (url.tls) tls_client(at_.tls, url);
-        const std::string variable = key_variable(at_);
-        credentials_of(at_, *load_.api, environment(variable.c_str()));
+        credentials_of(at_, *load_.api, given_.key_in(key_variable(at_)));
     }
     /// Makes this the baseline of `target`, which outlives it.
     void is_compared_with(const live_target& target) { compared_with_ = &target; }
@@ -36146,26 +36712,32 @@ public:
     /// other.
     void takes_key_of(const std::string& url) { key_is_for_ = url; }
 
-    /// Waits for an endpoint at the variable's URL, which somebody has just started. `ready`: the
-    /// path, or the URL (it gets no key), that answers 200 then; "": the API's path.
+    /// Waits for an endpoint at the variable's URL, which the environment's command starts here, or
+    /// somebody has just started. `ready`: the path, or the URL (it gets no key), that answers 200
+    /// then; "": the API's path. `within_s`: 0 if the environment has no limit.
     void await_start(double within_s, const std::string& ready) {
-        if (process_ || own_ || given_.url != str(at_.url)) return;
+        if (process_ || own_ || !is_at(given_.url)) return;
+        if (given_.command.empty() && !(within_s > 0)) return;
         take_address(infinity);
-        if (ready.empty())
-            return await_ready(std::max(at_.ready_within.seconds(), within_s));
-        const auto is_200 = [](const http_answer& a) { return a.status == 200; };
-        const long long until_ns = now_ns() + ns_of(within_s);
-        if (ready.front() == '/')
-            return await_at(load_, ready, load_.fields, within_s, until_ns, is_200);
-        const http_url url = parsed_url(ready, "LLMBENCH_READY_PATH");
-        await_at(server_at(url, url.tls ? new_shared<tls_client>(at_.tls, url) : nullptr),
-                 url.path + url.query, login_line(url), within_s, until_ns, is_200);
+        if (given_.command.empty()) return await_answer(within_s, ready);
+        started_here_ = &program_server::of(given_.command_name);
+        started_here_->start(given_.command, load_);
+        try {
+            await_answer(within_s > 0 ? within_s : start_limit_s, ready);
+        } catch (const no_server& e) {
+            // A server of ours that is not there is no reason to skip a gate.
+            throw std::runtime_error(reason_in(e) + started_here_->last_words());
+        }
+        if (const std::string how = started_here_->how_it_went(); !how.empty())
+            throw std::runtime_error(how + started_here_->last_words());
     }
     /// `at_most_s`: limit on the server's time to get ready.
     void bring_up(double at_most_s = infinity) {
+        if (switch_) switch_->make_room(at_most_s);
         take_address(at_most_s);
         await_ready(std::min(at_.ready_within.seconds(), at_most_s));
         find_model();
+        if (switch_) switch_->found(*this, is_process());
         if (!page_.empty()) at_.metrics_url = filled_in(page_, "{port}", load_.url.port);
         if (is_process()) await_first_answer();
         pages_ = pages_of(at_, load_, facts_.url);
@@ -36193,8 +36765,21 @@ public:
         await_first_answer();
     }
     double take_first_answer_s() { return std::exchange(first_answer_s_, not_a_number); }
-    /// Whether the scenario wants a new process for each repeat.
-    bool restarts() const { return process_ && process_->what.restart_between_repeats; }
+    /// Before it is asked: it has its GPU for itself, if it shares one.
+    void wake(const request_spec& like, double at_most_s) {
+        begin_turn(run_variant::baseline, like, at_most_s);
+    }
+    /// The same before it is loaded.
+    void begin_turn(run_variant v, const request_spec& like, double at_most_s) {
+        if (!switch_) return;
+        if (std::string note = switch_->begin_turn(v, like, at_most_s); !note.empty())
+            facts_.notes.push_back(std::move(note));
+    }
+    /// Whether the scenario wants a new process for this repeat.
+    bool restarts() const {
+        const bool is_due = switch_ && switch_->is_due();
+        return process_ && (process_->what.restart_between_repeats || is_due);
+    }
     /// A server that was there and does not come back is lost, which nobody may skip.
     void restart(double at_most_s) {
         end();
@@ -36206,18 +36791,24 @@ public:
     }
     /// Whether we start it, so that it can run only in its repeats.
     bool is_process() const { return process_ != nullptr; }
+    /// Whether it runs only in its turns: two may not fit side by side.
+    bool ends_after_turn() const { return process_ && !switch_; }
     /// Ends a process; it can be started again.
     void end() {
         if (!process_) return;
+        if (switch_) switch_->ended();
         process_->end();
         was_loaded_ = false;
     }
     /// Whether it had a load since it was started.
     bool was_loaded() const { return was_loaded_; }
     void note_load() { was_loaded_ = true; }
+    /// After a load. Returns why it does not count, "" if it does.
+    std::string end_turn() { return switch_ ? switch_->end_turn() : std::string(); }
     /// Returns why it ended, "" while it runs.
     std::string how_it_went() {
-        return process_ ? process_->how_it_went() : std::string();
+        if (process_) return process_->how_it_went();
+        return started_here_ ? started_here_->how_it_went() : std::string();
     }
     /// Refuses a server that cannot take requests like these; our own accept every request.
     void check_answers(const vector<request_spec>& like) {
@@ -36325,10 +36916,10 @@ private:
     /// Starts a process, and finds the server's address and secrets.
     void take_address(double at_most_s) {
         const bool is_elsewhere = is_apart_from_target();
-        const bool is_apart = is_elsewhere || (is_baseline_ && given_.has_baseline_key);
+        const bool is_apart = is_elsewhere || (is_baseline_ && !given_.baseline_key.empty());
         const bool has_key = is_baseline_ || !is_elsewhere || !at_.api_key_env.empty();
         const char* const usual = is_apart ? "LLMBENCH_BASELINE_API_KEY" : "LLMBENCH_API_KEY";
-        const std::string secret = has_key ? environment(key_variable(at_, usual).c_str()) : "";
+        const std::string secret = has_key ? given_.key_in(key_variable(at_, usual)) : "";
         credentials own = credentials_of(at_, *load_.api, secret, usual);
         own.keep_secrets_of(whole_environment());
         if (process_) process_->keep_secrets(own);
@@ -36353,10 +36944,29 @@ private:
         add_query_secrets(load_.secrets, load_.whole_url);
         take_path(load_, str(at_.path));
         find_server();
-        if (!has_key && given_.has_key)
+        if (!has_key && !given_.key.empty())
             facts_.notes.push_back("LLMBENCH_API_KEY is not sent to " + load_.url.host +
                                    ", as it belongs to another host: name the key of this one by "
                                    "endpoint.api_key_env");
+    }
+    /// Whether it is an endpoint at this URL, by whatever name of this host.
+    bool is_at(const std::string& url) const {
+        if (url == str(at_.url)) return true;
+        if (url.empty()) return false;
+        const http_url asked = parsed_url(url, given_.url_name), its = url_of();
+        return asked.port == its.port && asked.socket == its.socket &&
+               (asked.host == its.host || (is_this_host(asked) && is_this_host(its)));
+    }
+    /// The wait of `await_start`.
+    void await_answer(double within_s, const std::string& ready) {
+        if (ready.empty()) return await_ready(std::max(at_.ready_within.seconds(), within_s));
+        const auto is_200 = [](const http_answer& a) { return a.status == 200; };
+        const long long until_ns = now_ns() + ns_of(within_s);
+        if (ready.front() == '/')
+            return await_at(load_, ready, load_.fields, within_s, until_ns, is_200);
+        const http_url url = parsed_url(ready, "LLMBENCH_READY_PATH");
+        await_at(server_at(url, url.tls ? new_shared<tls_client>(at_.tls, url) : nullptr),
+                 url.path + url.query, login_line(url), within_s, until_ns, is_200);
     }
     /// Waits for an endpoint that may be starting or loading its model.
     void await_ready(double within_s) {
@@ -36367,12 +36977,12 @@ private:
     }
     void await_at(const http_server& at, const std::string& path, const std::string& fields,
                   double within_s, long long until_ns,
-                  bool (*has_come)(const http_answer&)) const {
+                  bool (*has_come)(const http_answer&)) {
         http_answer a;
         const auto is_over = [&] {
             const double left_s = std::max(seconds_until(until_ns), 0.1);
             a = blocking_get(at, path, fields, std::min(left_s, 10.0));
-            return a.distrusted || has_come(a) || stop_asked.load();
+            return a.distrusted || has_come(a) || stop_asked.load() || !how_it_went().empty();
         };
         if (!comes_by(is_over, until_ns, 0.25))
             throw no_server(facts_.url + " was not ready within " + time_text(within_s) + ": " +
@@ -36437,7 +37047,10 @@ private:
                             load_.url.query;
     }
 
+    static constexpr double start_limit_s = 600;
+
     server_variables given_{};
+    program_server* started_here_ = nullptr;  // of an endpoint, by the environment
     bool is_baseline_ = false, was_loaded_ = false;
     const live_target* compared_with_ = nullptr;  // the target of a baseline
     std::string key_is_for_{};                    // URL of a setting's key, "" for any
@@ -36453,6 +37066,7 @@ private:
     std::optional<request_spec> first_like_{};  // set if its first answer is timed
     double first_within_s_ = 0, first_answer_s_ = not_a_number;
     std::unique_ptr<kept_commands> commands_ = std::make_unique<kept_commands>();
+    std::unique_ptr<server_switch> switch_{};  // null: its GPU is its own; asks it at its end
 };
 
 // ===== [E] whether two targets are one server, and two variants one ==============================
@@ -37196,12 +37810,17 @@ public:
         const std::lock_guard guard(mutex_);
         return reports_.gates.size();
     }
-    /// The outcome for the exit code: all is written, and the caller reports it.
-    gate_outcome final_outcome() {
+    /// Returns the worse of the gates' outcome and the result of their host, 0 if it passed, as the
+    /// exit code: all is written, and the caller reports it. Of several programs the first does.
+    int exit_code(int of_host = 0) {
         std::unique_lock lock(mutex_);
         write_all(lock);
         unheard_ = gate_outcome::passed;
-        return reports_.worst();
+        if (rank_of_program() > 0) return 0;
+        const gate_outcome worst = reports_.worst();
+        const bool is_green = worst == gate_outcome::passed || worst == gate_outcome::skipped;
+        const bool is_hosts = of_host != 0 && is_green && !reports_.is_rehearsal;
+        return is_hosts ? 1 : exit_code_of(worst);
     }
 
     /// Whether a note is new: notes on the program are printed once.
@@ -37220,10 +37839,6 @@ public:
     void note_rehearsal() {
         const std::lock_guard guard(mutex_);
         reports_.is_rehearsal = true;
-    }
-    bool is_rehearsal() const {
-        const std::lock_guard guard(mutex_);
-        return reports_.is_rehearsal;
     }
     /// Adds the virtual time of gates, one after the other; called by the gate that has its turn.
     void spend_virtual_time(long long ns) { virtual_ns_ += ns; }
@@ -37250,6 +37865,8 @@ public:
         if (is_cut_off) unheard_ = worse_of(unheard_, gate_outcome::invalid);
         write_all(lock);
         if (!std::exchange(has_said_, true)) reports_.say_at_the_end();
+        lock.unlock();
+        program_server::end_all();
     }
     std::atomic<bool> returns_exit_code{false};  // main() is ours
     std::atomic<host_run> host_did{host_run::test_cases};
@@ -37454,6 +38071,13 @@ inline void calibrate(gate_report& g, const measured_gate& m) {
     }
 }
 
+/// A run that is for something else than verdicts has none.
+inline void apply_purpose(gate_report& g, const measured_gate& m, const purpose_of_run& asked) {
+    if (asked.calibrate > 0) calibrate(g, m);
+    if (asked.is_shard && !m.found.on.invalid)  // a shard alone has no verdict
+        for (slo_verdict& v : g.verdicts)
+            v = without_advice(v, verdict::skipped, shard_text(m.what.shard));
+}
 /// Returns the gate as reports show it, with all figures.
 inline gate_report report_of(const measured_gate& m, const settings& asked) {
     const plan& p = m.what;
@@ -37463,10 +38087,7 @@ inline gate_report report_of(const measured_gate& m, const settings& asked) {
     g.notes = notes_before(g, g.under);
     g.self_check = described(m.found.on.self_check);
     g.verdicts = described(m.found.verdicts);
-    if (asked.calibrate > 0) calibrate(g, m);
-    if (asked.is_shard && !m.found.on.invalid)  // a shard alone has no verdict
-        for (slo_verdict& v : g.verdicts)
-            v = without_advice(v, verdict::skipped, shard_text(p.shard));
+    apply_purpose(g, m, asked);
     g.figures = p.searches() ? figures_of_search(p, m.seen, m.judged_by)
                              : figures_of(p, m.seen, p.judged->slos);
     each(&extension::add_to_report, m.seen, asked.answers, g);
@@ -37811,7 +38432,8 @@ public:
             baseline_ = other_.get();
         }
     }
-    /// Waits for servers that somebody has just started.
+    /// Waits for servers that are starting, one after the other: two that load at once would
+    /// measure each other's memory.
     void await_start(double within_s, const std::string& ready) {
         each([&](live_target& t) { t.await_start(within_s, ready); });
     }
@@ -37823,17 +38445,20 @@ public:
         });
         candidate_.ask_first_answer(is_first_asked, asked.sent->common,
                                     asked.sent->limits.total.seconds());
+        const auto wake = [&](live_target& t) { t.wake(asked.sent->common, left_s()); };
         each([&](live_target& t) { t.bring_up(left_s()); });
+        wake(candidate_);
         check_two_servers(asked);
         plan p = without_long_sessions(
             asked, [&](const std::string& model) { return room_of(asked, model); });
         each([&](live_target& t) {
+            wake(t);
             learn_of(t, *p.sent, left_s());
             // What was asked is in its cache: it rests, or starts anew, before the first repeat.
             if (p.sent->counts_work) t.note_load();
+            check_objectives(p, t);
         });
         if (p.sent->otherwise) check_other_requests(p, candidate_.load());
-        check_objectives(p);
         return p;
     }
     live_target& candidate() { return candidate_; }
@@ -37895,14 +38520,14 @@ private:
             take(candidate_.room_of((*p.sent->otherwise).common.model));
         return least;
     }
+    static void check_users(const plan& p) {
+        if (p.judged->is_at_once && users_of(*p.sent) > 0)
+            refuse({"pairs is at_once on one server, and arrivals is closed_loop: users of both "
+                    "fall into step there, and one of them always waits for its twin. Give it a "
+                    "rate, as poisson(8_rps)"});
+    }
     void check_two_servers(const plan& p) const {
-        const auto check_users = [&] {
-            if (p.judged->is_at_once && users_of(*p.sent) > 0)
-                refuse({"pairs is at_once on one server, and arrivals is closed_loop: users of "
-                        "both fall into step there, and one of them always waits for its twin. "
-                        "Give it a rate, as poisson(8_rps)"});
-        };
-        if (!other_ || is_same_place(candidate_.load(), other_->load())) check_users();
+        if (!other_ || is_same_place(candidate_.load(), other_->load())) check_users(p);
         if (!other_) return;
         const std::string& mine = candidate_.facts().url;
         const std::string& its = other_->facts().url;
@@ -37910,7 +38535,7 @@ private:
         if (why.empty() && lead_to_one_process(candidate_.load(), candidate_.pages(),
                                                other_->load(), other_->pages(), p.sent->common)) {
             // A gateway shows the page of the server behind it, and is asked what it adds.
-            if (asks_what_is_added(p.judged->slos)) return check_users();
+            if (asks_what_is_added(p.judged->slos)) return check_users(p);
             why = one_process_text("target", mine, "baseline", its) +
                   " and would be compared with itself: forward another port, or say .baseline = "
                   "otherwise{.same = true}; of a gateway before its server, limit the differences: "
@@ -37918,14 +38543,13 @@ private:
         }
         if (!why.empty()) refuse({why});
     }
-    void check_objectives(const plan& p) const {
-        candidate_.check_reports_metrics(p.judged->slos, p.sent->common);
-        vector<slo> compared = p.judged->slos;
-        erase_if(compared, is_absolute);
-        if (baseline_) baseline_->check_reports_metrics(compared, p.sent->common);
-        if (p.sent->counts_work) the_work().check_counters(candidate_, p);
-        check_images(p, *candidate_.load().api);
-        if (baseline_) check_images(p, *baseline_->load().api);
+    void check_objectives(const plan& p, const live_target& t) const {
+        const bool is_candidate = &t == &candidate_;
+        vector<slo> its = p.judged->slos;
+        if (!is_candidate) erase_if(its, is_absolute);
+        t.check_reports_metrics(std::move(its), p.sent->common);
+        if (is_candidate && p.sent->counts_work) the_work().check_counters(t, p);
+        check_images(p, *t.load().api);
     }
 
     const scenario& s_;
@@ -37936,38 +38560,47 @@ private:
 
 inline const char* of_virtual_time() { return current_environment ? " of virtual time" : ""; }
 
-/// Returns the text that a gate prints before its load: plan, servers and limits.
-inline std::string announcement(const plan& p, const target_facts& target,
-                                const target_facts& baseline) {
-    const double seconds = seconds_of_one(p);
-    std::string t = "\n" + printable(p.name, 200) + "\n  " +
-                    plan_text(p) + "\n  " + target_text(target);
-    t += compared_text(baseline);
-    t += "; " + repeats_text(p);
+/// What a gate's requests and users take, after the server's name.
+inline std::string load_text(const plan& p, const target_facts& target) {
+    std::string t;
     const api_traits* api = api_named(target.api);
     if (p.sent->forces_length && api && !api->forces_lengths)
         t += printed("; %s cannot be forced to a length, so answers end where the model ends them",
                      api->name);
     const double held = static_cast<double>(p.sent->arrivals.users) * bytes_held_by_a_user(*p.sent);
     if (held > 64e6) t += printed("; its conversations hold about %.0f MB of answers", held / 1e6);
-    if (seconds > 0) {
+    if (const double seconds = seconds_of_one(p); seconds > 0) {
         const auto [least, most] = expected_span(p, seconds);
         t += ", " + span_text(least, most) + of_virtual_time();
         if (p.sent->is_open_loop())
             t += " if the server keeps up, else up to " + time_text(drain_s(*p.sent)) + " more a " +
                  counted_text(p);
     }
+    return t;
+}
+/// The tokens of a word on each server, on which prompts depend.
+inline std::string fits_text(const plan& p, const target_facts& target,
+                             const target_facts& baseline) {
+    if (!makes_up_prompts(p)) return {};
+    const bool is_one_server =
+        baseline.kind == target_kind::same || baseline.kind == target_kind::otherwise;
+    const double shortest = shortest_prompt(p);
+    std::string t = "\n  " + fit_text(target.tokens, shortest);
+    if (p.judged->has_baseline && !is_one_server)
+        t += "; baseline: " + fit_text(baseline.tokens, shortest);
+    return t;
+}
+/// Returns the text that a gate prints before its load: plan, servers and limits.
+inline std::string announcement(const plan& p, const target_facts& target,
+                                const target_facts& baseline) {
+    std::string t = "\n" + printable(p.name, 200) + "\n  " + plan_text(p) + "\n  " +
+                    target_text(target) + compared_text(baseline) + "; " + repeats_text(p) +
+                    load_text(p, target);
     for (const std::string& note : load_notes(*p.sent)) t += "\n  note: " + note;
     for (const target_facts* f : {&target, &baseline})
         for (const std::string& note : f->notes)
             if (session::of_this_program().is_news(note)) t += "\n  note: " + note;
-    const bool is_one_server =
-        baseline.kind == target_kind::same || baseline.kind == target_kind::otherwise;
-    const double shortest = shortest_prompt(p);
-    if (makes_up_prompts(p)) t += "\n  " + fit_text(target.tokens, shortest);
-    if (makes_up_prompts(p) && p.judged->has_baseline && !is_one_server)
-        t += "; baseline: " + fit_text(baseline.tokens, shortest);
-    return t + "\n";
+    return t + fits_text(p, target, baseline) + "\n";
 }
 
 // ===== [E] looks at a load of both variants before its end =======================================
@@ -38469,39 +39102,51 @@ inline void note_answers(const load_order& asked, const request_log& all, repeat
     if (p.stride == 1 && makes_up_prompts(p)) d.equal_openings = equal_openings_in(all);
 }
 
-/// The achieved rate is the slope of the sends over their plan, so that neither one late send nor a
-/// delay that was caught up lowers it.
-inline void note_rates(const plan& p, repeat_data& d) {
-    const planned_traffic& t = *p.sent;
-    vector<double> planned_at, sent_at, late;
+/// When the requests of a repeat were planned and sent, in seconds into its window.
+struct planned_and_sent {
+    vector<double> planned{}, sent{};
+    /// Returns the achieved rate by the slope of the sends over their plan, so that neither one
+    /// late send nor a delay that was caught up lowers it.
+    double achieved(double asked_rate) const {
+        const double planned_mean = mean_of(planned), sent_mean = mean_of(sent);
+        double both = 0, squares = 0;
+        for (std::size_t i = 0; i < sent.size(); ++i) {
+            both += (planned[i] - planned_mean) * (sent[i] - sent_mean);
+            squares += (planned[i] - planned_mean) * (planned[i] - planned_mean);
+        }
+        return both > 0 ? asked_rate * squares / both : 0;
+    }
+};
+inline planned_and_sent planned_and_sent_of(const repeat_data& d) {
+    planned_and_sent at;
+    vector<double> late;
     for (const record& r : d.records)
         if (is_measured(r) && r.dispatched_ns > 0) {
-            planned_at.push_back(static_cast<double>(r.scheduled_ns - d.window.from_ns()) * 1e-9);
-            sent_at.push_back(static_cast<double>(r.dispatched_ns - d.window.from_ns()) * 1e-9);
+            at.planned.push_back(static_cast<double>(r.scheduled_ns - d.window.from_ns()) * 1e-9);
+            at.sent.push_back(static_cast<double>(r.dispatched_ns - d.window.from_ns()) * 1e-9);
             late.push_back(static_cast<double>(r.late_ns) * 1e-9);
         }
     double behind = infinity;
     for (std::size_t i = late.size(); i-- > 0;) {
         behind = std::min(behind, late[i]);
-        sent_at[i] -= late[i] - behind;
+        at.sent[i] -= late[i] - behind;
     }
+    return at;
+}
+inline void note_rates(const plan& p, repeat_data& d) {
+    const planned_traffic& t = *p.sent;
+    const planned_and_sent at = planned_and_sent_of(d);
     if (!t.is_open_loop() || t.arrivals.kind == arrival_kind::all_at_once ||
-        t.arrivals.max_in_flight > 0 || sent_at.size() < 2)
+        t.arrivals.max_in_flight > 0 || at.sent.size() < 2)
         return;
-    const double planned_mean = mean_of(planned_at), sent_mean = mean_of(sent_at);
-    double both = 0, squares = 0;
-    for (std::size_t i = 0; i < sent_at.size(); ++i) {
-        both += (planned_at[i] - planned_mean) * (sent_at[i] - sent_mean);
-        squares += (planned_at[i] - planned_mean) * (planned_at[i] - planned_mean);
-    }
-    const auto [first, last] = std::minmax_element(planned_at.begin(), planned_at.end());
+    const auto [first, last] = std::minmax_element(at.planned.begin(), at.planned.end());
     if (t.arrivals.kind == arrival_kind::replay && *last - *first < batch_s) return;
     const bool stationary = t.arrivals.rate > 0 && t.arrivals.kind != arrival_kind::ramp &&
                             t.arrivals.kind != arrival_kind::replay && t.stride == 1;
-    const double n = static_cast<double>(sent_at.size());
+    const double n = static_cast<double>(at.sent.size());
     const double own_rate = t.arrivals.rate / static_cast<double>(p.shard.count);
     d.asked_rate = stationary ? own_rate : n / std::max(*last - *first, 1e-9);
-    d.achieved_rate = both > 0 ? d.asked_rate * squares / both : 0;
+    d.achieved_rate = at.achieved(d.asked_rate);
 }
 
 /// Notes whether the server ended. Closed connections are not an end; a shard cannot know how
@@ -38511,6 +39156,8 @@ inline void note_end(const plan& p, live_target& target, repeat_data& d) {
     if (d.target_gone.empty()) d.target_gone = gone_reason(d.records);
     if (p.shard.is_whole()) fail_frequent_resends(d);
     note_exempt(d);
+}
+inline void note_recovery(const plan& p, repeat_data& d) {
     if (!p.judged->recovery) return;
     for (side_task_seen& t : d.side_tasks)
         if (!t.steps.empty())
@@ -38620,6 +39267,13 @@ struct variant_repeat : not_copied {
     request_log log{};
     vector<std::unique_ptr<task_at_work>> tasks{};  // beside the load
 
+    void begin_beside() {
+        for (std::size_t i = 0; i < what.sent->beside.size(); ++i)
+            tasks.push_back(the_faults().begun(what, i, target, state, asked.gate));
+    }
+    void end_beside() {
+        for (const auto& t : tasks) seen.side_tasks.push_back(t->finished());
+    }
     /// `ends_ns`: the end of a load that was decided early, 0 if it was not.
     void finish(long long ends_ns) {
         if (ends_ns != 0) {
@@ -38637,6 +39291,7 @@ struct variant_repeat : not_copied {
         note_unknown_gaps(seen);
         note_rates(what, seen);
         note_end(what, target, seen);
+        note_recovery(what, seen);
         seen.loop_lag_p99 = seen.loop_lag.quantile(0.99);
         seen.loop_lag_max = seen.loop_lag.max();
         seen.stamp_lag_p99 = seen.stamp_lag.quantile(0.99);
@@ -38656,6 +39311,16 @@ inline void run_measured(variant_repeats& variants, const vector<load_of_variant
     run_load(loads);
     for (held_burst& b : bursts) b.end();
 }
+/// Sends what the plan says.
+inline void send_all(variant_repeats& variants, const vector<load_of_variant>& loads) {
+    const variant_repeat& first = variants[0];
+    const planned_traffic& sent = *first.what.sent;
+    if (sent.arrivals.kind == arrival_kind::all_at_once) order_batch(first.what, loads);
+    else if (sent.is_open_loop()) order_on_schedule(first.what, loads);
+    else order_by_users(first.what, loads);
+    if (!sent.is_open_loop() || !first.asked.send_at.empty()) run_measured(variants, loads);
+    for (const load_of_variant& l : loads) l.into->window = window_of(sent, l);
+}
 /// Runs one repeat: all variants by one schedule, each request with a twin.
 inline void run_repeat(variant_repeats& variants) {
     vector<load_of_variant> loads;
@@ -38667,18 +39332,9 @@ inline void run_repeat(variant_repeats& variants) {
     variant_repeat& first = variants[0];
     {
         const progress_watch watched(first.asked.meter, first.state);
-        for (variant_repeat& v : variants)
-            for (std::size_t i = 0; i < v.what.sent->beside.size(); ++i)
-                v.tasks.push_back(the_faults().begun(v.what, i, v.target, v.state, v.asked.gate));
-        const planned_traffic& sent = *first.what.sent;
-        if (sent.arrivals.kind == arrival_kind::all_at_once) order_batch(first.what, loads);
-        else if (sent.is_open_loop()) order_on_schedule(first.what, loads);
-        else order_by_users(first.what, loads);
-        if (!sent.is_open_loop() || !first.asked.send_at.empty())
-            run_measured(variants, loads);
-        for (const load_of_variant& l : loads) l.into->window = window_of(sent, l);
-        for (variant_repeat& v : variants)
-            for (const auto& t : v.tasks) v.seen.side_tasks.push_back(t->finished());
+        for (variant_repeat& v : variants) v.begin_beside();
+        send_all(variants, loads);
+        for (variant_repeat& v : variants) v.end_beside();
     }
     const long long ends_ns = first.asked.decided ? first.asked.decided->close() : 0;
     for (variant_repeat& v : variants) v.finish(ends_ns);
@@ -38803,6 +39459,9 @@ inline bool make_ready(const slot_host& host, const slot& s) {
             if (!target.restarts()) rest(target.pages());
             else if (!is_in_time(s.deadline_ns, [&] { target.restart(left_s()); })) return false;
         }
+        if (!is_in_time(s.deadline_ns,
+                        [&] { target.begin_turn(v, host.what.sent->common, left_s()); }))
+            return false;
         if (host.meter) host.meter->stage(s.name);
         target.start_cold(report_directory() + printed("/cold-%d.log", host.gate));
         const double within_s = std::min(left_s(), host.what.sent->limits.total.seconds());
@@ -38870,6 +39529,8 @@ inline slot_seen seen_of(const slot& s, variant_repeats& variants, double part,
     note_decided(part, variants[0].seen, seen.notes);
     for (variant_repeat& v : variants) {
         v.target.note_load();
+        if (std::string why = v.target.end_turn(); v.seen.target_gone.empty())
+            v.seen.target_gone = std::move(why);
         v.seen.load = s.load;
         v.seen.part = s.part;
         note_warmup(v.seen, seen.notes);
@@ -39005,6 +39666,12 @@ inline vector<slot> slots_of(const plan& p, bool is_pair, const slot& each) {
 
 // ===== [E] the repeats of a gate on its servers ==================================================
 
+/// Refuses a stored baseline of another gate, also of one of this program.
+inline void check_may_write(const plan& p) {
+    check_own_baseline(p, session::of_this_program().with_reports([&](auto& reports) {
+        return reports.baseline_in(str(p.judged->stored.file));
+    }));
+}
 /// Measures a gate: brings its servers up, and repeats the load on them.
 class gate_run : not_copied {
 public:
@@ -39014,10 +39681,7 @@ public:
           mode_(mode),
           servers_(servers),
           meter_(work_of(p_), progress, surroundings_of_program().style()) {
-        if (mode.kind == run_kind::write_baseline)
-            check_own_baseline(p_, session::of_this_program().with_reports([&](auto& reports) {
-                return reports.baseline_in(str(judged_.stored.file));
-            }));
+        if (mode.kind == run_kind::write_baseline) check_may_write(p_);
         static_cast<load_conditions&>(all_.seen) = load_conditions_of(p_);
         all_.seen.pairs_are_fresh = servers_.pairs_are_fresh();
         all_.seen.known = new_shared<known_results>();
@@ -39273,7 +39937,7 @@ inline void check_gate(const scenario& s, scenario_use use) {
     if (b.is_live() && !b.is_same_server() && !b.is_asked_otherwise())
         check_server(b.live(), run_variant::baseline);
     if (!b.is_stored() || !means_off(environment("LLMBENCH_WRITE_BASELINE"))) return;
-    if (means_off(environment("LLMBENCH_REHEARSE"))) stored_gate_of(p);  // a model has its own
+    if (rehearsal_asked(environment).empty()) stored_gate_of(p);  // a model has its own
 }
 
 /// The name and the place of a gate that begins.
@@ -39318,9 +39982,9 @@ protected:
         for (const slo& s : scenario_.slos)  // exceptions that ended block again
             if (std::string end = end_text(s, today); !end.empty()) ends_.push_back(end);
         scenario_.slos = on_day(scenario_.slos, today);
-        if (const std::string rehearse = environment("LLMBENCH_REHEARSE"); !means_off(rehearse)) {
+        if (const std::string by = rehearsal_asked(environment); !by.empty()) {
             the_rehearsals();  // refuses where there is none
-            check_stays(rehearse);
+            check_stays(by);
         }
         credentials told;
         told.keep_secrets_of(whole_environment());
@@ -39414,8 +40078,8 @@ public:
     result run() {
         if (read_) return judged_again();
         begin(files_of(scenario_));
-        if (searches() && asked_.calibrate > 0)
-            return ended_by(gate_outcome::skipped, "a calibration run searches no capacity");
+        if (const char* const why = why_left_out(); *why)
+            return ended_by(gate_outcome::skipped, why);
         sharing_.check(scenario_, asked_);
         enter_environment();
         plan p;
@@ -39460,10 +40124,13 @@ private:
                : verb == "find_capacity"        ? scenario_use::find_capacity
                                                 : scenario_use::gate;
     }
+    const char* why_left_out() const {
+        return searches() && asked_.calibrate > 0 ? "a calibration run searches no capacity" : "";
+    }
     bool searches() const { return scenario_.arrivals.data().is_searched; }
-    /// Waits for servers that somebody has just started. That takes nothing of the time budget.
+    /// Waits for servers that are starting. That takes nothing of the time budget.
     void await_start(gate_servers& servers) const {
-        if (current_environment || !(asked_.ready_within_s > 0)) return;
+        if (current_environment) return;
         const long long from_ns = now_ns();
         servers.await_start(asked_.ready_within_s, asked_.ready_path);
         program_began_ns += now_ns() - from_ns;
@@ -39504,9 +40171,7 @@ private:
     result judged_again() {
         measured_gate m;
         begin(files_, [&] { m = read_(); });
-        asked_.calibrate = 0;  // the runs are over; the load is that of the files
-        asked_.is_shard = false;
-        asked_.rehearse.clear();
+        static_cast<purpose_of_run&>(asked_) = {};  // the runs are over
         static_cast<gate_identity&>(m.what) = who_;
         for (slo& s : m.judged_by.slos) s = on_day(s, utc_day());
         m.found = analyse(m.seen, m.judged_by);
@@ -39841,8 +40506,7 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
     const slo_list slos = on_day(asked, utc_day());
     stored_run run = read_stored_pairs(str(records_file), str(gate), str(against));
     stored_gate& g = run.gate;
-    if (!g.load.shard.is_whole())
-        refuse({str(records_file), ": of \"", g.name, "\" ", shard_text(g.load.shard)});
+    check_is_whole(g, str(records_file));
     for (const slo& s : slos) g.judged_by.slos.push_back(s);
     const plan what =
         with_judging(g.described, [&](planned_judging& j) { j.slos = g.judged_by.slos; });
@@ -39863,10 +40527,7 @@ bool on_report(void (*report)(const report_view&)) {
     return true;
 }
 
-int exit_code() {
-    const auto all = detail::session::of_this_program().final_outcome();
-    return detail::rank_of_program() > 0 ? 0 : exit_code_of(all);  // rank 0 reports
-}
+int exit_code() { return detail::session::of_this_program().exit_code(); }
 result run(const scenario& s, const char* file, int line) {
     return detail::executed(detail::gate_execution(s, file, line, "run"));
 }
@@ -39937,9 +40598,8 @@ inline std::string unknown_argument(int argc, const char* const* argv) {
 int doctest_main(int argc, char** argv) {
     for (const int refused_write : {SIGPIPE, SIGXFSZ})
         std::signal(refused_write, outlive_refused_write);
-    const bool is_first = rank_of_program() == 0;
     if (const std::string why = unknown_argument(argc, argv); !why.empty()) {
-        if (is_first) std::cerr << "llmbench: " << why << "\n";
+        if (rank_of_program() == 0) std::cerr << "llmbench: " << why << "\n";
         return 2;
     }
     // Never destroyed: a gate's thread may outlive main().
@@ -39960,12 +40620,7 @@ int doctest_main(int argc, char** argv) {
         std::cerr << "llmbench: no gate was run: the test cases that ran have none.\n";
         return result != 0 ? result : 2;
     }
-    const gate_outcome outcome = session.final_outcome();
-    if (!is_first) return 0;  // rank 0 reports
-    const int code = exit_code_of(outcome);
-    const bool is_green = !session.is_rehearsal() && (outcome == gate_outcome::passed ||
-                                                      outcome == gate_outcome::skipped);
-    return result != 0 && is_green ? 1 : code;
+    return session.exit_code(result);
 }
 
 }  // namespace detail

@@ -310,6 +310,7 @@ struct setting_value {
 struct compared_statistic {
     statistic_data what{};
     double prior_sd = 0;  // prior, of a log ratio
+    double spread = 0;    // of a log ratio, by all settings together; 0: not known
     vector<setting_value> settings{};
     vector<setting_ratio> pairs{};  // of settings without a fault, by first and second
     bool less_is_better() const { return facts_of(what.metric).side != bound_side::at_least; }
@@ -393,10 +394,14 @@ inline setting_ratio ratio_of(const compared_statistic& c,
                               const vector<values_in_rounds>& values, std::size_t first,
                               std::size_t second, judging_rule rule) {
     setting_ratio r;
-    rule.pairs_are_fresh = values[first].is_fresh && values[second].is_fresh;
     r.first = first;
     r.second = second;
     r.logs = log_ratios(c.what.metric, values[first].measured, values[second].measured);
+    // Rounds that agree on a machine that shifts agree by luck: not even one pair in 20 spreads less.
+    const own_spread own = own_spread_of(r.logs);
+    const bool is_typical =  // up to rounding
+        own.squares + 1e-12 >= c.spread * c.spread * chi_square_quantile(-1.6449, own.df);
+    rule.pairs_are_fresh = is_typical && values[first].is_fresh && values[second].is_fresh;
     r.at = analysis_of_pairs(r.logs, c.prior_sd, rule);
     const double reach = half_width(r.at);
     r.ratio = std::exp(r.at.mean);
@@ -430,16 +435,45 @@ inline setting_value value_of(metric_id m, values_in_rounds&& v, double s0) {
     return out;
 }
 
+/// The standard deviation of one setting's logarithm beside its own mean and that of each round, of
+/// all settings together. A machine that shifts for some turns is seen in this one, though the rounds
+/// of a pair agree by luck. Two settings have no others: 0.
+inline double spread_of_all(metric_id m, const vector<values_in_rounds>& values) {
+    vector<vector<double>> logs;
+    std::size_t rounds = max_rounds;
+    for (const values_in_rounds& v : values) {
+        if (!v.fault.empty()) continue;
+        logs.push_back(logs_of(m, v.measured));
+        rounds = std::min(rounds, v.measured.size());
+    }
+    if (logs.size() < 3) return 0;
+    vector<double> of_rounds(rounds, 0.0);
+    for (vector<double>& of : logs) {
+        of.resize(rounds);
+        const double own = mean_of(of);
+        for (std::size_t r = 0; r < rounds; ++r) {
+            of[r] -= own;
+            of_rounds[r] += of[r] / as_number(logs.size());
+        }
+    }
+    double squares = 0;
+    for (const vector<double>& of : logs)
+        for (std::size_t r = 0; r < rounds; ++r)
+            squares += (of[r] - of_rounds[r]) * (of[r] - of_rounds[r]);
+    return std::sqrt(squares / as_number((logs.size() - 1) * (rounds - 1)));
+}
+
 /// `s0`: prior standard deviation of one setting's logarithm.
 inline compared_statistic compared(const statistic_data& what,
                                    vector<values_in_rounds> values, double s0) {
     compared_statistic c;
     c.what = what;
-    c.prior_sd = s0 * std::sqrt(2.0);
     for (values_in_rounds& v : values)
         if (v.fault.empty() && v.measured.size() < static_cast<std::size_t>(fewest_rounds))
             v.fault = printed("it was measured in %zu round%s, it takes %d", v.measured.size(),
                               v.measured.size() == 1 ? "" : "s", fewest_rounds);
+    c.spread = spread_of_all(what.metric, values) * std::sqrt(2.0);
+    c.prior_sd = std::max(s0 * std::sqrt(2.0), c.spread);
     const judging_rule rule = rule_of_a_pair(values.size());
     for (std::size_t a = 0; a < values.size(); ++a)
         for (std::size_t b = a + 1; b < values.size(); ++b)
@@ -711,6 +745,10 @@ inline void check_names(const list<setting>& settings) {
 /// Throws std::invalid_argument with a sentence for the first fault.
 inline void check_comparison(const scenario& s, const list<setting>& settings) {
     check_names(settings);
+    const auto is_switched = [](const setting& x) { return x.target.is_switched(); };
+    if (any_of(settings, is_switched) && !all_of(settings, is_switched))
+        refuse({"some settings are switched(...) and others are not, which would be awake beside "
+                "them: switch all, or none"});
     if (!s.target.what().empty())
         refuse({"target is given: compare() takes one with each setting, and none beside them"});
     if (s.baseline.is_live() || s.baseline.is_stored() || s.baseline.is_of_extension())
@@ -1488,7 +1526,7 @@ public:
                    time_of_all() + "\n");
         bool in_time = true;
         for (setting_under_test& s : all_)
-            if (in_time && !s.server.is_process()) in_time = bring_up(s);
+            if (in_time && !s.server.ends_after_turn()) in_time = bring_up(s);
         check_servers();
         for (int at = next_position(); at >= 0; at = next_position()) {
             const long long began = now_ns();
@@ -1579,16 +1617,17 @@ private:
         const slot turn{.number = number,
                         .name = printed("round %d of %d, ", position + 1, rounds_) + s.name,
                         .deadline_ns = mode_.deadline_ns};
-        if (s.server.is_process() && !bring_up(s)) return false;
+        if (s.server.ends_after_turn() && !bring_up(s)) return false;
         if (s.has_turns() && !make_ready(s, host, turn)) return false;
         if (!s.has_turns()) return true;
         slot_seen seen = run_slot(host, turn);
         for (std::string& note : seen.notes) s.all.seen.notes.push_back(std::move(note));
         s.all.seen.candidate.push_back(std::move(seen.repeats[0]));
-        s.server.end();
+        if (s.server.ends_after_turn()) s.server.end();
         if (!seen.is_whole) return false;
         if (const cause why = fault_of_gate(s.all.seen)) {
             s.lost = described(why);
+            s.server.end();
             meter_.say("  " + s.name + " has no more turns: " + s.lost + "\n");
         }
         return true;
@@ -1629,6 +1668,7 @@ private:
     void find(setting_under_test& s) {
         s.server.bring_up(seconds_left());
         if (std::exchange(s.is_known, true)) return;
+        wake(s);
         check_images(s.all.what, *s.server.load().api);
         check_room(s);
         learn_of(s.server, *s.all.what.sent, seconds_left());
@@ -1647,6 +1687,9 @@ private:
             if (session::of_this_program().is_news(note))
                 meter_.say("  note: " + note + "\n");
     }
+    void wake(setting_under_test& s) const {
+        s.server.wake(s.all.what.sent->common, seconds_left());
+    }
     /// Settings are compared on the same sessions, those that fit all.
     static void check_room(const setting_under_test& s) {
         const plan fitted = without_long_sessions(
@@ -1660,6 +1703,7 @@ private:
         for (std::size_t a = 0; a < all_.size(); ++a)
             for (std::size_t b = a + 1; b < all_.size(); ++b) {
                 if (!all_[a].is_known || !all_[b].is_known) continue;
+                wake(all_[a]);  // which may be asked
                 const live_target &one = all_[a].server, &other = all_[b].server;
                 if (are_one_server(one.load(), other.load()))
                     refuse({"settings \"", all_[a].name, "\" and \"", all_[b].name,
@@ -1906,7 +1950,7 @@ private:
             parts.push_back(
                 {.name = str(s.name),
                  .server = live_target(s.target, run_variant::candidate, stand_in(parts.size())),
-                 .is_fresh = s.target.what().get<process>() ||
+                 .is_fresh = (s.target.what().get<process>() && !s.target.is_switched()) ||
                              s.target.what().get<extension_value>(),
                  .all = {{.what = std::move(p)}}});
         }

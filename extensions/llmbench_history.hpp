@@ -288,7 +288,10 @@ inline vector<std::size_t> annotated_runs(const history_series& s,
 
 /// From the first run to the last: a step that was found stays, unless an annotation denies it.
 /// Runs before such an annotation stay in the segment, and are not searched again.
-inline vector<history_segment> segments_of(const history_series& s, const vector<run_level>& runs) {
+/// `is_mains(from, at, end)`: whether a step at the run `at` is one of main.
+template <class Mains>
+vector<history_segment> segments_of(const history_series& s, const vector<run_level>& runs,
+                                    Mains&& is_mains) {
     if (runs.empty()) return {};
     const auto steps = annotated_runs(s, runs, annotation_kind::step);
     const auto none = annotated_runs(s, runs, annotation_kind::no_step);
@@ -306,13 +309,17 @@ inline vector<history_segment> segments_of(const history_series& s, const vector
         if (holds(none, i)) searched = i;
         const std::size_t from =
             std::max(searched, i + 1 > searched_runs ? i + 1 - searched_runs : 0);
-        if (const std::size_t at = step_in(means_of(runs, from, i + 1)); at > 0) {
+        const std::size_t at = step_in(means_of(runs, from, i + 1));
+        if (at > 0 && is_mains(from, from + at, i + 1)) {
             out.back().end = searched = from + at;
             out.push_back({from + at, i + 1, i});
         }
         out.back().end = i + 1;
     }
     return out;
+}
+inline vector<history_segment> segments_of(const history_series& s, const vector<run_level>& runs) {
+    return segments_of(s, runs, [](auto...) { return true; });
 }
 
 // ===== [E] lines of a history's files, and their series ==========================================
@@ -607,7 +614,7 @@ inline history_series series_of(const history_lines& all,
             return m.kind == annotation_kind::leave_out && is_about(m, *r);
         };
         s.runs.push_back({r->id, r->at, r->commit, at->repeats, r->watched,
-                          any_of(s.annotations, leaves_out), r->machine});
+                          any_of(s.annotations, leaves_out), printable(r->machine, 100)});
     }
     const auto is_zero = [&](const series_run& r) {
         return any_of(r.repeats, [&](double x) { return !s.has_level(x); });
@@ -1298,9 +1305,11 @@ inline std::string append_history(const std::filesystem::path& folder,
 
 // ===== [E] how the machines of one series differ, and whether one of them explains slow runs =====
 
-inline constexpr std::size_t runs_of_known = 3;       // from these on a machine's effect counts
+inline constexpr std::size_t runs_of_known = 3;       // from these on a machine's effect is listed
 inline constexpr std::size_t newest_of_machine = 10;  // its effect is from these
+inline constexpr std::size_t least_differences = 6;   // that show what its runs differ by
 inline constexpr double shown_by_chance = 0.01;       // a machine explains slow runs below this
+inline constexpr double alone_by_chance = 0.001;      // below this no other machine runs any more
 
 /// One machine in a series. Logarithms, above 0: slower than the levels.
 struct machine_effect {
@@ -1398,28 +1407,81 @@ inline vector<machine_distances> distances_of(const vector<run_level>& runs,
     }
     return out;
 }
+/// What runs of one machine differ by, whatever steps there are: from differences of successive
+/// ones.
+struct noise_of_one {
+    double sd = 0, df = 0;
+};
+inline noise_of_one noise_within(const vector<machine_distances>& all) {
+    vector<double> steps;
+    for (const machine_distances& d : all)
+        for (std::size_t i = 1; i < d.from_level.size(); ++i)
+            steps.push_back(d.from_level[i] - d.from_level[i - 1]);
+    if (steps.size() < least_differences) return {};
+    return {std::max(robust_sd(steps, 0) / std::sqrt(2.0), least_run_sd),
+            static_cast<double>(steps.size()) / 2};
+}
 /// A machine's newest distances, those before its own step, and the run of that step.
 struct parted_distances {
     vector<double> now{}, before{};
     std::size_t step_at = 0;
 };
-/// Before so many runs have shown what it is since its step, it counts as it was.
-inline parted_distances parted(const machine_distances& d) {
+/// The sum of the distances from the median.
+inline double misfit_of(const vector<double>& v) {
+    const double center = median_of(v);
+    double sum = 0;
+    for (const double x : v) sum += std::fabs(x - center);
+    return sum;
+}
+/// The start of a machine's newest state, 0 if no step is shown: the split that fits best, if most of
+/// the later runs are farther away than runs of one machine differ, at a level for all splits.
+inline std::size_t turn_in(const vector<double>& v, const noise_of_one& noise, double splits) {
+    if (!(noise.df > 0)) return 0;
+    std::size_t at = 0;
+    double least = infinity;
+    for (std::size_t k = 1; k + runs_after <= v.size(); ++k) {
+        const auto middle = v.begin() + static_cast<std::ptrdiff_t>(k);
+        const double misfit = misfit_of({v.begin(), middle}) + misfit_of({middle, v.end()});
+        if (misfit >= least) continue;
+        least = misfit;
+        at = k;
+    }
+    if (at == 0) return 0;
+    const auto middle = v.begin() + static_cast<std::ptrdiff_t>(at);
+    const double before = median_of({v.begin(), middle});
+    vector<double> after(middle, v.end());
+    std::sort(after.begin(), after.end());
+    const std::size_t half = (after.size() - 1) / 2;
+    const double by = std::max(after[half] - before, before - after[after.size() - 1 - half]);
+    const double a = static_cast<double>(at), b = static_cast<double>(after.size());
+    const double t = by / (noise.sd * std::sqrt(1 / a + 1 / b));
+    return t > student_t_quantile(1 - shown_by_chance / 2 / splits, noise.df) ? at : 0;
+}
+inline parted_distances parted(const machine_distances& d, const noise_of_one& noise,
+                               double splits, std::size_t last_of_others) {
     const std::size_t n = d.runs.size(), from = n - std::min(n, searched_runs);
     const auto first = d.from_level.begin() + static_cast<std::ptrdiff_t>(from);
-    const std::size_t step = step_in({first, d.from_level.end()}), at = from + step;
-    if (step == 0) return {d.newest(0, n), {}, 0};
-    if (n - at < runs_of_known) return {d.newest(0, at), {}, 0};
+    const std::size_t step = turn_in({first, d.from_level.end()}, noise, splits), at = from + step;
+    // nothing tells its step from one of main, as long as no other machine has run since
+    if (step == 0 || last_of_others < d.runs[at]) return {d.newest(0, n), {}, 0};
     return {d.newest(at, n), d.newest(0, at), d.runs[at]};
+}
+inline std::size_t last_without(const series_machines& of, const machine_effect& one) {
+    std::size_t last = 0;
+    for (const machine_effect& m : of.all)
+        if (&m != &one) last = std::max(last, m.last_run);
+    return last;
 }
 /// Sets the effects by moments: variances of a one-way layout with random machines, whose means
 /// are shrunk by n / (n + within / between).
 inline void set_effects(series_machines& of, const vector<machine_distances>& distances) {
     vector<double> rest;
-    double all = 0, squares = 0, machines = 0, sum = 0;
+    double all = 0, squares = 0, machines = 0, sum = 0, splits = 0;
+    for (const machine_distances& d : distances) splits += static_cast<double>(d.runs.size());
+    const noise_of_one noise = noise_within(distances);
     for (std::size_t i = 0; i < of.all.size(); ++i) {
         machine_effect& m = of.all[i];
-        const parted_distances d = parted(distances[i]);
+        const parted_distances d = parted(distances[i], noise, splits, last_without(of, m));
         m.runs = d.now.size();
         if (m.runs == 0) continue;
         m.own = middle_of(d.now);
@@ -1459,12 +1521,60 @@ inline void set_effects(series_machines& of, const vector<machine_distances>& di
         of.by_run[i] = is_older ? shrunk(m, m.own - m.turned) : m.effect;
     }
 }
+/// Whether a step is one of main: the runs since then, without those of any one machine, are nearer
+/// to the new level than to the old one. While a single machine has run since, nothing tells whose
+/// step it is.
+inline bool is_of_main(const series_machines& of, const vector<run_level>& runs, std::size_t from,
+                       std::size_t at, std::size_t end) {
+    const double before = mean_of(means_of(runs, from, at));
+    const double step = mean_of(means_of(runs, at, end)) - before;
+    vector<double> had(of.all.size() + 1);
+    for (std::size_t i = from; i < at; ++i) ++had[of.of_run[i]];
+    const auto machines = static_cast<double>(of.all.size()) + 1 -
+                          static_cast<double>(std::count(had.begin(), had.end(), 0.0));
+    for (std::size_t m = 0; m < of.all.size(); ++m) {
+        if (had[m] == 0 && machines < 2) continue;  // another machine in place of the only one
+        double sum = 0, others = 0;
+        for (std::size_t i = at; i < end; ++i)
+            if (of.of_run[i] != m) {
+                sum += runs[i].mean - before;
+                ++others;
+            }
+        const double share =
+            had[m] > 0 ? had[m] / static_cast<double>(at - from) : 1 / (machines + 1);
+        const bool is_alone = others == 0 && share < 1;
+        if (is_alone && std::pow(share, end - at) > alone_by_chance) return false;
+        if (others > 0 && sum / others / step < 0.5) return false;
+    }
+    return true;
+}
+inline vector<history_segment> levels_of_main(const history_series& s,
+                                              const vector<run_level>& runs,
+                                              const series_machines& of) {
+    return segments_of(s, runs, [&](std::size_t from, std::size_t at, std::size_t end) {
+        return is_of_main(of, runs, from, at, end);
+    });
+}
+/// What the first levels are found without: of each machine the median of its runs.
+inline void set_medians(series_machines& of, const vector<run_level>& runs) {
+    vector<vector<double>> own(of.all.size());
+    for (std::size_t i = 0; i < runs.size(); ++i)
+        if (of.of_run[i] < of.all.size()) own[of.of_run[i]].push_back(runs[i].mean);
+    vector<double> medians;
+    for (const vector<double>& v : own) medians.push_back(median_of(v));
+    const double center = median_of(medians);
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        const std::size_t m = of.of_run[i];
+        if (m < of.all.size() && of.all[m].overlaps) of.by_run[i] = medians[m] - center;
+    }
+}
 /// Levels and effects together: each is found in the runs without the other.
 inline series_machines effects_in(const history_series& s, const vector<run_level>& runs) {
     series_machines of = machines_of(s, runs);
     const bool any = any_of(of.all, [](const machine_effect& m) { return m.overlaps; });
+    set_medians(of, runs);
     for (int i = 0; any && i < 4; ++i)
-        set_effects(of, distances_of(runs, segments_of(s, without_machines(runs, of)), of));
+        set_effects(of, distances_of(runs, levels_of_main(s, without_machines(runs, of), of), of));
     return of;
 }
 /// The degrees of freedom that the effects take from the spread of runs.
@@ -1495,7 +1605,7 @@ inline machine_of_run machine_for(const series_machines& of, const std::string& 
     const machine_effect* const own = of.named(name);
     if (name.empty() || of.all.empty() || (own && of.all.size() == 1)) return {};
     machine_of_run m{.name = name};
-    if (own && own->is_known()) {
+    if (own && own->overlaps && own->runs > 0 && of.df > 0) {
         m.effect = own->effect;
         m.variance = of.between > 0 ? of.within / (static_cast<double>(own->runs) + of.ratio()) : 0;
         m.df = of.df;
@@ -1509,7 +1619,7 @@ inline machine_of_run machine_for(const series_machines& of, const std::string& 
     const std::size_t first = level.first < level.end ? of.of_run[level.first] : of.all.size();
     if (is_one && !has_own && first < of.all.size()) m.only = of.all[first].name;
     const auto known = static_cast<double>(of.known());
-    if (has_own || known < 2) return m;  // what runs differ by has the machines in it
+    if (known < 2) return m;  // what runs differ by has the machines in it
     m.variance = of.between * (1 + 1 / known);
     m.df = known - 1;
     return m;
@@ -1712,6 +1822,7 @@ struct level_of_runs {
 struct main_moved {
     level_of_runs now{};
     double by = 0;            // from the segment's older runs; above 0: worse
+    bool is_on_machine = false;  // its newest runs on the machine of the run that is judged
 };
 
 /// All that the rule needs of a history: the same numbers give the same verdicts. Logarithms, less
@@ -1746,7 +1857,7 @@ inline vector<main_moved> moves_of_main(const vector<run_level>& runs,
         const auto count = static_cast<double>(c), older = static_cast<double>(s.end - s.first - c);
         const double reach = student_t_quantile(0.99, n.df) * n.sd *
                              std::sqrt(1 / count + 1 / older);
-        if (std::fabs(now - before) > reach) out.push_back({{now, count}, now - before});
+        if (std::fabs(now - before) > reach) out.push_back({{now, count}, now - before, false});
     }
     return out;
 }
@@ -1869,7 +1980,9 @@ inline history_analyses analyses_for(const learned_history& h) {
     return {2, n, n + 2};
 }
 
-enum class history_hold : unsigned char { none, other_machine, main_moved, machine, trouble, given };
+enum class history_hold : unsigned char {
+    none, other_machine, main_moved, machine, trouble, given
+};
 
 /// An analysis of a run: distances from the limit are logarithms, negative if it is met.
 struct history_analysis {
@@ -2072,6 +2185,25 @@ struct history_read {
     series_machines machines{};
     learned_history learned{};
 };
+/// The newest one and two runs of main on a machine, where they are not as its earlier ones: it or
+/// main has changed, and a verdict must hold for both.
+inline vector<main_moved> moves_on_machine(const history_read& r, const std::string& name) {
+    const history_segment& level = r.segments.back();
+    const learned_history& h = r.learned;
+    vector<main_moved> out;
+    double sum = 0, count = 0;
+    for (std::size_t i = level.end; i-- > level.first && count < 2;) {
+        const std::size_t m = r.machines.of_run[i];
+        if (m == r.machines.all.size() || r.machines.all[m].name != name) continue;
+        sum += r.runs[i].mean + r.machines.by_run[i];
+        ++count;
+        const double by = sum / count - h.level.mean;
+        const double reach = student_t_quantile(0.99, h.spread.df) * h.spread.sd *
+                             std::sqrt(1 / count + 1 / h.level.runs);
+        if (std::fabs(by) > reach) out.push_back({{sum / count, count}, by, true});
+    }
+    return out;
+}
 /// Adds the machine of a run that is judged.
 inline void add_machine(history_read& r, const std::string& name, run_on who) {
     learned_history& h = r.learned;
@@ -2079,6 +2211,10 @@ inline void add_machine(history_read& r, const std::string& name, run_on who) {
     if (h.machine.name.empty()) return;
     h.level.mean += h.machine.effect;
     for (main_moved& m : h.moved) m.now.mean += h.machine.effect;
+    if (who != run_on::main && h.spread.df > 0) {
+        const vector<main_moved> own = moves_on_machine(r, name);
+        h.moved.insert(h.moved.begin(), own.begin(), own.end());
+    }
     const std::size_t from = r.runs.size() - h.runs;
     const run_residuals rest = residuals_of(r.runs, r.segments, from);
     if (rest.all.size() < robust_from) return;
@@ -2092,7 +2228,7 @@ inline history_read history_read_as(const history_series& s, run_on who, double 
     r.runs = levels_of(s);
     r.machines = effects_in(s, r.runs);
     r.runs = without_machines(std::move(r.runs), r.machines);
-    r.segments = with_accepted(segments_of(s, r.runs), s, r.runs);
+    r.segments = with_accepted(levels_of_main(s, r.runs, r.machines), s, r.runs);
     r.learned = learned_from(r.runs, r.segments, who, given_sd);
     if (r.runs.empty()) return r;
     runs_spread& spread = r.learned.spread;
@@ -2188,6 +2324,7 @@ inline void fields_of(field_visitor& v, main_moved& m) {
     v.number({"level"}, m.now.mean, any_number);
     v.number({"nights"}, m.now.runs, {1, most_of_few});
     v.number({"by", "logarithm"}, m.by, any_number);
+    v.flag({"on_machine", "its newest runs on the machine of the run", if_any}, m.is_on_machine);
 }
 inline void fields_of(field_visitor& v, machine_of_run& m, slow_runs& s) {
     constexpr whole_range count{0, most_of_few};
@@ -2410,7 +2547,8 @@ inline cause cause_of(const history_analysis& l, const objective_history& o) {
         const double share = std::fabs(o.scale > 0 ? m.by : std::expm1(m.by));
         return cause_with<because::main_moved>(
             {{"moved", share}, {"is_slower", m.by > 0}, {"in_two", m.now.runs - 1}},
-            whose::nobody, o.newest);
+            whose::nobody,
+            m.is_on_machine ? "on " + h.machine.name + ": measure on another machine" : o.newest);
     }
     case history_hold::trouble:
         return cause_with<because::outlying_runs>({{"outlying", h.spread.trouble}, {"runs", h.runs}});

@@ -558,6 +558,9 @@ inline void check_shard(const planned_traffic& p, const load_shard& shard) {
 }
 /// With servers of their own they would be separate loads.
 inline void check_shared_target(const scenario& s) {
+    if (s.target.is_switched())
+        refuse({"target is switched(...), and the load is shared by several programs, each of which "
+                "would put servers to sleep: let one program send the load"});
     for (const box* what : {&s.target.what(), &s.baseline.live().what()}) {
         if (what->get<process>())
             refuse({"target is a process, and the load is shared by several programs: start the "
