@@ -221,7 +221,8 @@ inline bool comes_to_rest(const server_pages& pages) {
     const auto is_at_rest = [&] {
         page_reading now = reading_of_server(pages);
         bool alike = !(requests_at(now) > 0);
-        for (std::size_t q = 0; q < quantity_count; ++q)
+        // Accelerators are never at rest.
+        for (std::size_t q = 0; !is_of_accelerator(static_cast<server_quantity>(q)); ++q)
             alike = alike && is_alike(now.values[q], before.values[q]) &&
                     is_alike(now.counts[q], before.counts[q]);
         before = std::move(now);
