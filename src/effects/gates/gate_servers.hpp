@@ -31,6 +31,7 @@
 #include <algorithm>  // min
 #include <cstddef>  // size_t
 #include <memory>  // make_unique, unique_ptr
+#include <stdexcept>  // runtime_error
 #include <string>
 
 namespace llmbench {
@@ -64,7 +65,14 @@ inline void check_other_requests(const plan& p, const load_target& to) {
 /// Refuses a server that cannot take the load, and learns how it counts synthetic prompts.
 inline void learn_of(live_target& t, const planned_traffic& p, double at_most_s) {
     t.check_answers(requests_like(p));
-    if (makes_up_prompts(p)) t.learn_tokens(p.common, may_be_ids(p), at_most_s);
+    if (!makes_up_prompts(p)) return;
+    // Whose work is counted gets the same words each time, also from a busy machine.
+    const double within_s = p.counts_work ? 60 : 5;
+    t.learn_tokens(p.common, may_be_ids(p), std::min(within_s, at_most_s));
+    if (p.counts_work && t.facts().tokens.is_unanswered)
+        throw std::runtime_error(t.facts().url + printed(" did not say within %g s how many tokens "
+                                                         "words have, without which a load is not "
+                                                         "the same each time", within_s));
 }
 
 /// The server of the candidate, and that of the baseline: another one, or the same. Made once for a

@@ -233,9 +233,9 @@ public:
                 all.push_back(seen.note);
         }
     }
-    /// Finds the word lengths of synthetic prompts once for all repeats, within 5 s.
-    void learn_tokens(const request_spec& common, bool may_be_ids, double at_most_s) {
-        facts_.tokens = learned_tokens(common, may_be_ids, load_, std::min(5.0, at_most_s));
+    /// Finds the word lengths of synthetic prompts once for all repeats.
+    void learn_tokens(const request_spec& common, bool may_be_ids, double within_s) {
+        facts_.tokens = learned_tokens(common, may_be_ids, load_, within_s);
     }
     /// Seconds until a process was ready; once per start.
     double take_startup_s() {
