@@ -3,7 +3,7 @@
 #   ci/reality.sh             all of tests/reality/servers
 #   ci/reality.sh NAME...     these
 #   ci/reality.sh --list      their names, versions and what each installs
-#   ci/reality.sh --work [NAME...]    counts the work of vllm and sglang: what repeats, what finds regressions
+#   ci/reality.sh --work [NAME...]    counts the work of vllm, sglang and llama-server: what repeats, what finds regressions
 # Needs PyPI (uv and the servers come from there), and for some the Go module proxy; gigabytes of disk.
 # No GPU and no model: the servers run on the CPU, on a tiny model that is made on the spot.
 set -euo pipefail
@@ -26,7 +26,7 @@ counts_work=''
 if [[ ${1:-} == --work ]]; then
     counts_work=yes
     shift
-    if (($# == 0)); then set -- vllm sglang; fi
+    if (($# == 0)); then set -- vllm sglang llama-server; fi
 fi
 names=("$@")
 if (($# == 0)); then names=("${all[@]}"); fi

