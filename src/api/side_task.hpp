@@ -9,10 +9,15 @@
 namespace llmbench {
 inline namespace v1 {
 
+namespace detail {
+struct extension;
+}  // namespace detail
+
 /// One step of a side task: a request to the server, or a command of the machine.
 struct task_step {
     types::text path{}, body{};
     types::text line{};  ///< of a command
+    const detail::extension* by = nullptr;  ///< whose own step it is, which `path` names
 };
 /// POST to a path of the server, with its key; the answer must be 2xx. `{n}` in the path or the
 /// body is the count of this step, from 1 in each repeat.

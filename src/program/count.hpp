@@ -55,7 +55,8 @@ inline scenario load_of(const counted_work& w, const any_target& server, const s
                .arrivals = closed_loop(w.users),
                .requests = w.requests(),
                .slos = {objective}};
-    if (!w.reset.empty()) s.prepare = {post(w.reset)};
+    if (!w.reset.empty()) s.prepare.push_back(post(w.reset));
+    if (w.is_primed()) s.prepare.push_back(prime());
     return s;
 }
 /// Why nothing is expected of prompts on this server, "" if it is.
@@ -80,7 +81,7 @@ inline repeat_data counted_load(const plan& p, live_target& target, int number) 
     slot_seen seen = run_slot(host, load);
     repeat_data d = std::move(seen.repeats.at(0));
     d.server = watch.metrics(cross_check_of(d).finished);
-    detail::foresee(target, d);
+    detail::foresee(p, target, d);
     return d;
 }
 /// Adds a load to the rows. Returns why it cannot be counted, "" if it can.
@@ -88,9 +89,9 @@ inline std::string add_load(counted_work& w, const repeat_data& d) {
     const auto statistic_of = [](const char* name) { return slo_of({.what = name}).statistic; };
     if (std::string fault = fault_of_count(d, statistic_of("generated_tokens")); !fault.empty())
         return fault;
-    for (std::size_t i = 0; i < std::size(work_names); ++i) {
-        const std::string name = work_names[i];
-        const statistic_data what = statistic_of(work_names[i]);
+    for (std::size_t i = 0; i < std::size(count_names); ++i) {
+        const std::string name = count_names[i].name;
+        const statistic_data what = statistic_of(count_names[i].name);
         if (w.rows.size() <= i) w.rows.push_back({.name = name});
         w.rows[i].seen.push_back(work_of(what, d));
         const bool is_known = name == "server_requests" || name == "generated_tokens" ||

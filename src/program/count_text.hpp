@@ -42,12 +42,15 @@ struct counted_work {
     vector<std::string> advice{};  // sentences: which options show more
     long long requests() const { return conversations * turns; }
     bool is_reset() const { return !reset.empty() || !command.empty(); }
+    /// Whether what several users share is sent before.
+    bool is_primed() const { return server == "SGLang" && users > 1 && is_reset(); }
+    /// Whether requests at once make its counts of prompts depend on time.
+    bool is_by_slot() const { return server == "llama.cpp" && users > 1; }
 };
 
 /// The objectives that such a load can have: of counts that repeat, where they do not depend on
-/// what earlier loads left in the cache. A number for prefilled tokens:
-/// what is expected follows from the size of a block on the server's own page, so that only a
-/// number finds another size.
+/// what earlier loads left in the cache. Prefilled tokens have a number: what is expected follows
+/// from the size of a block on the server's own page, so that only a number finds another size.
 inline vector<std::string> objectives_of(const counted_work& w) {
     vector<std::string> all;
     for (const work_row& r : w.rows) {
@@ -57,9 +60,9 @@ inline vector<std::string> objectives_of(const counted_work& w) {
         if (is_zero_only && r.seen.front() != 0) continue;
         if (is_of_steps && w.users > 1) continue;
         if (!w.is_reset() && depends_on_cache(r.name)) continue;
-        if (r.name == "prefilled_tokens")
-            all.push_back(r.name + printed(" <= %.0f", r.seen.front()));
-        else if (r.is_as_expected()) all.push_back(r.name + " == expected");
+        if (w.is_by_slot() && is_of_prompts(r.name)) continue;
+        if (r.is_as_expected() && r.name != "prefilled_tokens")
+            all.push_back(r.name + " == expected");
         else all.push_back(r.name + printed(" == %.0f", r.seen.front()));
     }
     return all;
@@ -82,6 +85,15 @@ inline std::string finding_of(const work_row& r, const counted_work& w) {
                    more < 0 ? "fewer" : "more");
 }
 
+/// In the words of a gate; "" if nothing is prepared.
+inline std::string preparation_of(const counted_work& w, const std::string& begin,
+                                  const std::string& reset, const std::string& prime,
+                                  const std::string& end) {
+    if (w.reset.empty() && !w.is_primed()) return {};
+    const bool are_two = !w.reset.empty() && w.is_primed();
+    return begin + (w.reset.empty() ? "" : reset) + (are_two ? ", " : "") +
+           (w.is_primed() ? prime : "") + end;
+}
 inline std::string cpp_gate(const counted_work& w) {
     std::string slos;
     for (const std::string& o : objectives_of(w))
@@ -100,7 +112,8 @@ inline std::string cpp_gate(const counted_work& w) {
                    "          .requests = %lld,\n",
                    w.requests(), started.c_str(), w.turns, w.prompt_tokens, w.answer_tokens,
                    w.users, w.requests()) +
-           (w.reset.empty() ? "" : "          .prepare = {post(\"" + w.reset + "\")},\n") +
+           preparation_of(w, "          .prepare = {", "post(\"" + w.reset + "\")", "prime()",
+                          "},\n") +
            "          .slos = {" + slos + "}});\n}\n";
 }
 inline std::string toml_gate(const counted_work& w) {
@@ -114,7 +127,8 @@ inline std::string toml_gate(const counted_work& w) {
            printed("\nusers = %lld\nrequests = %lld\nturns = %lld\nprompt-tokens = %lld\n"
                    "output-tokens = %lld\n",
                    w.users, w.requests(), w.turns, w.prompt_tokens, w.answer_tokens) +
-           (w.reset.empty() ? "" : "prepare = [{post = \"" + w.reset + "\"}]\n") +
+           preparation_of(w, "prepare = [", "{post = \"" + w.reset + "\"}", "{prime = true}",
+                          "]\n") +
            "slo = [" + slos + "]\n";
 }
 

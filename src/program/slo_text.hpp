@@ -117,7 +117,7 @@ private:
         const std::string_view before = rest_;
         work_terms t{.what = std::string(word())};
         const bool is_series = take("counted(\"");
-        if (!is_series && work_named(t.what) == std::size(work_names)) return {};
+        if (!is_series && !quantity_counted(slo_of(t).statistic)) return {};
         if (is_series)
             t.what = "counted(\"" + up_to("\")", "the end of a name, \"\\\")\",") + "\")";
         else

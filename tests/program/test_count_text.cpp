@@ -43,11 +43,11 @@ TEST_CASE("a gate has the counts that repeat, and no others") {
     counted_work w = of_vllm();
     const auto objectives = [&] { return objectives_of(w); };
     CHECK(objectives() == vector<std::string>{
-        "server_requests == expected", "prefilled_tokens <= 3122", "cached_tokens == expected",
+        "server_requests == expected", "prefilled_tokens == 3122", "cached_tokens == expected",
         "generated_tokens == expected", "preemptions == 0"});
     w.rows = {row("cached_tokens", 1024, 1024, 2200), row("prefilled_tokens", 3122, 3122),
               row("generated_tokens", 576, 575, 576), row("accepted_tokens", not_a_number, 3)};
-    CHECK(objectives() == vector<std::string>{"cached_tokens == 1024", "prefilled_tokens <= 3122"});
+    CHECK(objectives() == vector<std::string>{"cached_tokens == 1024", "prefilled_tokens == 3122"});
     // Steps are exact of one user alone, and preemptions where there are none.
     w.rows = {row("engine_steps", 90, 90), row("preemptions", 3, 3)};
     CHECK(objectives().empty());
@@ -72,6 +72,23 @@ TEST_CASE("without an empty cache there is no objective on what it holds") {
                       "          .workload = conversations"));
     CHECK(holds(text, "\ncommand = \"serve \\\"m\\\" --port {port}\"\nrestart = true\nusers = 4\n"));
     CHECK_FALSE(holds(text, "url = "));
+}
+
+TEST_CASE("several users of SGLang are primed, and slots of llama-server have no exact prompts") {
+    counted_work w = of_vllm();
+    w.server = "SGLang";
+    w.reset = "/flush_cache";
+    CHECK(holds(counted_text(w), ".prepare = {post(\"/flush_cache\"), prime()},\n"));
+    CHECK(holds(counted_text(w), "\nprepare = [{post = \"/flush_cache\"}, {prime = true}]\n"));
+    w.users = 1;
+    CHECK(holds(counted_text(w), ".prepare = {post(\"/flush_cache\")},\n"));
+    w.server = "llama.cpp";
+    w.reset = "";
+    w.command = "llama-server";
+    CHECK(objectives_of(w).size() == 5);
+    w.users = 4;
+    CHECK(objectives_of(w) == vector<std::string>{
+        "server_requests == expected", "generated_tokens == expected", "preemptions == 0"});
 }
 
 TEST_CASE("each row says what it shows") {

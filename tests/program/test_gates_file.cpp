@@ -160,7 +160,7 @@ TEST_CASE("mixes, side tasks and steps before a repeat") {
                         "temperature = 0.5\n"
                         "cost = 2.5\n"
                         "slo = \"p90(ttft).of(\\\"long\\\") <= 1 s\"\n"
-                        "prepare = [{post = \"/reset_prefix_cache\"}]\n"
+                        "prepare = [{post = \"/reset_prefix_cache\"}, {prime = true}]\n"
                         "[[mixed.part]]\n"
                         "name = \"short\"\n"
                         "weight = 3\n"
@@ -190,7 +190,8 @@ TEST_CASE("mixes, side tasks and steps before a repeat") {
     CHECK(s.beside.begin()->every.seconds() == 2);
     CHECK(s.beside.begin()->may_fail);
     CHECK(str(s.beside.begin()->steps.begin()->body) == "{\"n\": {n}}");
-    CHECK(s.prepare.size() == 1);
+    REQUIRE(s.prepare.size() == 2);
+    CHECK(str((s.prepare.begin() + 1)->path) == "prime()");
     CHECK((*s.cost).usd == 2.5);
 }
 
@@ -232,6 +233,7 @@ TEST_CASE("a mistake is refused with file, line, table, key, value and what is a
         {up + chat + "[[chat.task]]\nevery = 10\n", ":5: [[chat.task]] every is 10: it must be"},
         {up + chat + "[[chat.task]]\nname = \"x\"\n", ":4: [[chat.task]] has no steps"},
         {up + chat + "prepare = \"/x\"\n", ":4: [chat] prepare is \"/x\": it must be a list"},
+        {up + chat + "prepare = [{prime = 1}]\n", ":4: [chat] prepare has a step that is none"},
         {up + chat + "prepare = [{command = \"true\"}]\n", ":4: [chat] prepare has a command(...)"},
         {up + chat + "[[chat.part]]\nweight = 1\n", ":4: [[chat.part]] has no name"},
         {up + chat + "[[chat.part]]\nname = \"a\"\nweight = 1.5\n",

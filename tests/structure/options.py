@@ -69,7 +69,7 @@ FIELDS = {
         "cancel_after": "--cancel-after"},
     "part": {name: KEY + "part" for name in ("name", "weight", "workload", "model", "options")},
     "side_task": {name: KEY + "task" for name in ("name", "every", "steps", "first", "may_fail", "excuses")},
-    "task_step": {name: KEY + "steps" for name in ("path", "body", "line")},
+    "task_step": {name: KEY + "steps" for name in ("path", "body", "line", "by")},
     "profile": dict.fromkeys(("start", "stop", "duration"), C + "--profile asks the server in its usual way"),
 }
 

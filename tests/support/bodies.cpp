@@ -9,3 +9,15 @@
 #include "extensions/sessions/read_sessions.hpp"
 #include "extensions/websocket/bodies.hpp"
 #include "extensions/work/core/words.hpp"
+
+#include "core/base/extension.hpp"
+
+// Of whom prime() is a step.
+namespace llmbench {
+inline namespace v1 {
+namespace detail {
+static constinit const extension work_by_name{.name = "work"};
+constinit const extension* const include_llmbench_work_hpp_where_LLMBENCH_MAIN_is = &work_by_name;
+}  // namespace detail
+}  // inline namespace v1
+}  // namespace llmbench

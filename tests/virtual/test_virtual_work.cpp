@@ -129,6 +129,23 @@ TEST_CASE("a healthy server costs what is expected, to the token") {
     }
 }
 
+TEST_CASE("warm-ups and subagents cost what is expected, too") {
+    scenario s = talks_on(simulated(quick_engine()), "warm-up");
+    s.warmup = 6;
+    check_passes(run(s));
+    s = talks_on(simulated(quick_engine()), "subagents");
+    s.workload = conversations{.turns = fixed(4),
+                               .user_tokens = uniform(20, 40),
+                               .output_tokens = uniform(20, 40),
+                               .system_tokens = fixed(70),
+                               .subagents = 60_pct,
+                               .helpers = fixed(2),
+                               .helper_turns = fixed(2)};
+    const result r = run(s);
+    CAPTURE(reason_of(r, "cached_tokens == expected"));
+    check_passes(r);
+}
+
 TEST_CASE("numbers, parts of what is expected, and limits on both sides") {
     scenario s = talks_on(simulated(quick_engine()), "numbers");
     s.slos = {cached_tokens >= 0.98 * expected, cached_tokens <= expected, prefilled_tokens >= 1,
@@ -248,13 +265,26 @@ TEST_CASE("a load whose repeats differ is inconclusive, unless all are on one si
                                             : request};
     });
     scenario s = talks_on(at(sometimes.url()), "different", 1);
-    s.slos = {prefilled_tokens == 1'000, prefilled_tokens <= 100'000, prefilled_tokens <= 10};
+    s.slos = {prefilled_tokens == 10, prefilled_tokens == 100'000, prefilled_tokens <= 100'000,
+              prefilled_tokens <= 10};
     const result r = run(s);
-    CAPTURE(reason_of(r, "prefilled_tokens == 1000"));
-    CHECK(outcome_of(r, "prefilled_tokens == 1000") == verdict::inconclusive);
-    CHECK(reason_of(r, "prefilled_tokens == 1000").starts_with("repeats differ, "));
+    CHECK(outcome_of(r, "prefilled_tokens == 10") == verdict::fail);
+    CHECK(outcome_of(r, "prefilled_tokens == 100000") == verdict::fail);
     CHECK(outcome_of(r, "prefilled_tokens <= 100000") == verdict::pass);
     CHECK(outcome_of(r, "prefilled_tokens <= 10") == verdict::fail);
+
+    const auto most = static_cast<long long>(verdict_of(r, "prefilled_tokens <= 10").measured);
+    seen = 0;
+    s.slos = {prefilled_tokens == most, prefilled_tokens >= most, prefilled_tokens <= most,
+              prefilled_tokens <= most - 1};
+    const result between = run(s);
+    const auto at = [&](std::size_t i) { return between.verdicts()[i]; };
+    CAPTURE(at(0).reason);
+    CHECK(at(0).outcome == verdict::inconclusive);
+    CHECK(std::string(at(0).reason.c_str()).starts_with("repeats differ, "));
+    CHECK(at(1).outcome == verdict::inconclusive);
+    CHECK(at(2).outcome == verdict::pass);
+    CHECK(at(3).outcome == verdict::inconclusive);
 }
 
 TEST_CASE("failed requests, others' requests, and a restart make counts invalid") {

@@ -76,6 +76,10 @@ struct extension {
     void (*add_to_plan)(const scenario& s, planned_traffic& sent,
                         planned_judging& judged) = nullptr;
 
+    // ---- steps of its own before each repeat
+    /// The posts of its step, to a server that is up.
+    vector<task_step> (*posts_of_step)(const plan& p, const live_target& on) = nullptr;
+
     // ---- loads of up_to(...), which are searched, and objectives on a capacity
     /// What a search measures and judges. Throws if a scenario cannot be searched, or should be and
     /// is not.
@@ -109,7 +113,7 @@ struct extension {
     /// Throws if a server that is up does not tell what objectives need.
     void (*check_counters)(const live_target& on, const plan& p) = nullptr;
     /// Sets what the requests of a load should have cost.
-    void (*foresee)(const live_target& on, repeat_data& d) = nullptr;
+    void (*foresee)(const plan& p, const live_target& on, repeat_data& d) = nullptr;
     decision (*judge_work)(const measurements& e, const objective_columns& c,
                            const judging_parameters& t, const slo& s) = nullptr;
 

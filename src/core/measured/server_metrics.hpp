@@ -189,7 +189,7 @@ struct count_name {
     const char* name;
     server_quantity of;
 };
-inline constexpr count_name count_names[] = {
+inline constexpr count_name count_names[] = {  // in the order of work_count
     {"server_requests", server_quantity::requests_done},
     {"prefilled_tokens", server_quantity::computed_tokens},
     {"cached_tokens", server_quantity::prefix_hits},

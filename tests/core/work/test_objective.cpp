@@ -1,4 +1,5 @@
 // Objectives on work and their text, from which their terms are read back.
+#include "core/measured/server_metrics.hpp"
 #include "core/metric/table.hpp"
 #include "extensions/work/api.hpp"
 #include "extensions/work/core/objective.hpp"
@@ -63,8 +64,11 @@ TEST_CASE("a text of a file that has no terms is refused") {
     }
 }
 TEST_CASE("names stand in the order of their numbers") {
-    CHECK(work_named("server_requests") == static_cast<std::size_t>(server_requests));
-    CHECK(work_named("accepted_tokens") == static_cast<std::size_t>(accepted_tokens));
-    CHECK(work_named("preemptions") == static_cast<std::size_t>(work_count::preemptions));
-    CHECK(work_named("ttft") == std::size(work_names));
+    const auto name_of = [](work_count c) {
+        return std::string(count_names[static_cast<std::size_t>(c)].name);
+    };
+    CHECK(name_of(server_requests) == "server_requests");
+    CHECK(name_of(accepted_tokens) == "accepted_tokens");
+    CHECK(name_of(work_count::preemptions) == "preemptions");
+    CHECK(std::size(count_names) == 1 + static_cast<std::size_t>(work_count::preemptions));
 }

@@ -98,6 +98,25 @@ TEST_CASE("a server that is not reset would find the prompts of the repeat befor
     CHECK(refusal_of(server_requests == expected, [](scenario& x) { x.prepare = {}; }).empty());
 }
 
+TEST_CASE("prime() is the last step of a gate on work, and no reset") {
+    const task_step primes{.path = "prime()", .by = &counts_alone};
+    const auto prepared = [](const slo& s, const list<task_step>& steps) {
+        return refusal_of(s, [&](scenario& x) { x.prepare = steps; });
+    };
+    const slo s = cached_tokens == 24;
+    CHECK(prepared(s, {post("/flush_cache"), primes}).empty());
+    CHECK(prepared(s, {primes, post("/flush_cache")}) ==
+          "prepare has a step after prime(), which is the last: a reset would empty the cache "
+          "again");
+    CHECK(prepared(s, {primes}).starts_with(given(s) + "nothing resets the server"));
+    CHECK(prepared(mean(ttft) <= 1_s, {primes}) ==
+          "prepare has prime(), and no objective is on work: a warm-up serves others");
+    scenario x = counting(s);
+    x.prepare = {post("/flush_cache"), primes};
+    CHECK(preparation_text(planned(x, 1).sent->prepare) ==
+          "; before each repeat POST /flush_cache, prime()");
+}
+
 TEST_CASE("a count is a whole number, and a part of one is no equality") {
     for (const slo& s : {cached_tokens == 0.98 * expected, cached_tokens == 1.05 * baseline})
         CHECK(refusal_of(s) ==
@@ -193,6 +212,18 @@ TEST_CASE("answers whose ends are drawn have no expected length") {
           given(drafted_tokens >= 1) +
               "drafts are accepted by chance unless options.temperature is 0");
     CHECK(refusal_of(drafted_tokens >= 1).empty());
+}
+
+TEST_CASE("what is expected is of one model, whose requests share a cache") {
+    const auto of_two = [](scenario& x) {
+        x.workload = mix({part{.name = "a", .workload = synthetic{}},
+                          part{.name = "b", .workload = synthetic{}, .model = "adapter"}});
+    };
+    const slo s = cached_tokens == expected;
+    CHECK(refusal_of(s, of_two) ==
+          given(s) + "parts of the mix ask for several models, and whether these share a cache "
+                     "nobody knows: write a number, or baseline");
+    CHECK(refusal_of(cached_tokens >= 10, of_two).empty());
 }
 
 TEST_CASE("what is expected is known of four counts") {

@@ -14,7 +14,7 @@
 #include "core/measured/server_values.hpp"
 #include "extensions/work/core/objective.hpp"
 
-#include <algorithm>  // sort
+#include <algorithm>  // max, min, sort
 #include <cmath>  // fabs, floor, isnan
 #include <cstddef>  // size_t
 #include <string>
@@ -121,7 +121,6 @@ inline double expected_in(const repeat_data& d, const std::string& count) {
 struct work_columns {
     vector<double> counts{}, limits{};
     std::string fault{};  // why there is no verdict
-    bool are_equal() const { return is_one(counts) && is_one(limits); }
     static bool is_one(const vector<double>& all) {
         return all_of(all, [&](double x) { return x == all.front(); });
     }
@@ -240,13 +239,20 @@ inline std::string enumerated(const vector<double>& counts) {
 
 // ---- the verdict
 
-inline bool holds(work_side side, double count, double limit) {
-    switch (side) {
-    case work_side::equal: break;
-    case work_side::at_most: return count <= limit;
-    case work_side::at_least: return count >= limit;
+/// By the repeats that are the farthest below and above their limits: a verdict where all repeats
+/// are on one side of them, however they differ.
+inline verdict verdict_by_sides(const work_columns& all, work_side side) {
+    double least = infinity, most = -infinity;
+    for (std::size_t i = 0; i < all.counts.size(); ++i) {
+        least = std::min(least, all.counts[i] - all.limits[i]);
+        most = std::max(most, all.counts[i] - all.limits[i]);
     }
-    return count == limit;
+    const bool too_many = least > 0 && side != work_side::at_least;
+    const bool too_few = most < 0 && side != work_side::at_most;
+    if (too_many || too_few) return verdict::fail;
+    const bool some_are_above = most > 0 && side != work_side::at_least;
+    const bool some_are_below = least < 0 && side != work_side::at_most;
+    return some_are_above || some_are_below ? verdict::inconclusive : verdict::pass;
 }
 /// The repeat that says the least for the objective.
 inline std::size_t worst_of(const work_columns& all, const work_terms& terms) {
@@ -281,18 +287,12 @@ inline decision judge_work(const measurements& e, const objective_columns& c,
     d.measured = count;
     d.limit = limit;
     d.values = all.counts;
-    std::size_t held = 0;
-    for (std::size_t i = 0; i < all.counts.size(); ++i)
-        held += holds(terms.side, all.counts[i], all.limits[i]);
-    const bool is_one_sided = terms.side != work_side::equal &&
-                              (held == 0 || held == all.counts.size());
+    d.outcome = verdict_by_sides(all, terms.side);
     std::string why;
-    if (all.are_equal() || is_one_sided) {
-        d.outcome = held > 0 ? verdict::pass : verdict::fail;
-        if (held == 0)
-            why = counted_text(count) + " " + sign_of(terms.side) + " " + counted_text(limit) +
-                  ": " + distance_text(terms, count, limit, repeat);
-    } else {
+    if (d.outcome == verdict::fail) {
+        why = counted_text(count) + " " + sign_of(terms.side) + " " + counted_text(limit) + ": " +
+              distance_text(terms, count, limit, repeat);
+    } else if (d.outcome == verdict::inconclusive) {
         why = "repeats differ, " + enumerated(all.counts) +
               (work_columns::is_one(all.limits) ? "" : " for " + enumerated(all.limits)) + ": " +
               why_unequal(terms, repeat);

@@ -23,16 +23,9 @@ struct model_request {
     token_ids prompt{};
     token_ids answer{};
 };
-/// What requests cost; of one, `requests` is 1.
+/// What a prompt costs.
 struct work_done {
-    long long requests = 0, prefilled = 0, cached = 0, generated = 0;
-    work_done& operator+=(const work_done& w) {
-        requests += w.requests;
-        prefilled += w.prefilled;
-        cached += w.cached;
-        generated += w.generated;
-        return *this;
-    }
+    long long prefilled = 0, cached = 0;
     friend bool operator==(const work_done&, const work_done&) = default;
 };
 
@@ -83,16 +76,10 @@ inline vector<work_done> expected_work(const vector<model_request>& in_order, in
         token_ids looked_up = r.prompt;
         if (!looked_up.empty()) looked_up.pop_back();
         const auto cached = static_cast<long long>(cache.found(looked_up));
-        each.push_back({1, static_cast<long long>(r.prompt.size()) - cached, cached,
-                        static_cast<long long>(r.answer.size())});
+        each.push_back({static_cast<long long>(r.prompt.size()) - cached, cached});
         cache.add(left_behind);
     }
     return each;
-}
-inline work_done sum_of(const vector<work_done>& each) {
-    work_done all;
-    for (const work_done& w : each) all += w;
-    return all;
 }
 
 }  // namespace detail

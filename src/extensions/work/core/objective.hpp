@@ -8,19 +8,12 @@
 #include "extensions/work/api.hpp"
 
 #include <cmath>  // isfinite
-#include <cstddef>  // size_t
-#include <iterator>  // size
 #include <string>
 #include <string_view>
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
-
-/// In the order of work_count.
-inline constexpr const char* work_names[] = {
-    "server_requests", "prefilled_tokens", "cached_tokens", "generated_tokens",
-    "engine_steps", "drafted_tokens", "accepted_tokens", "preemptions"};
 
 /// Whether a count is of the model's prefix cache, so that it needs token ids.
 inline bool is_of_prompts(const std::string& count) {
@@ -76,13 +69,6 @@ inline work_terms terms_of(const slo& s) {
     (t.from == work_limit::source::number ? t.number : t.factor) = number.value_or(1);
     return t;
 }
-/// The place of a name in `work_names`, their number for another.
-inline std::size_t work_named(std::string_view name) {
-    std::size_t i = 0;
-    while (i < std::size(work_names) && name != work_names[i]) ++i;
-    return i;
-}
-
 }  // namespace detail
 }  // inline namespace v1
 }  // namespace llmbench

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/scenario.hpp"
+#include "api/side_task.hpp"
 #include "api/slo.hpp"
 #include "api/target.hpp"
 #include "core/base/text.hpp"
@@ -23,14 +24,25 @@ inline bool is_expected(const slo& s) {
 }
 /// Whether a count depends on what the server's prefix cache has before the load.
 inline bool depends_on_cache(const std::string& count) {
-    return count != "server_requests" && count != "generated_tokens" &&
-           count != "drafted_tokens" && count != "accepted_tokens" && work_named(count) < 8;
+    return is_of_prompts(count) || count == "engine_steps" || count == "preemptions";
 }
 
 /// Whether each repeat finds a server without the prompts of the one before.
 inline bool is_reset(const scenario& s) {
     const auto* const p = s.target.what().get<process>();
-    return !s.prepare.empty() || (p && (p->restart_between_repeats || s.repeats == 1));
+    return any_of(s.prepare, [](const task_step& step) { return !step.by; }) ||
+           (p && (p->restart_between_repeats || s.repeats == 1));
+}
+/// prime() is of use after the reset alone, in a gate whose prompts are the same each time.
+inline void check_primed(const scenario& s, bool counts_work) {
+    for (const task_step& step : s.prepare) {
+        if (!step.by) continue;
+        if (!counts_work)
+            refuse({"prepare has prime(), and no objective is on work: a warm-up serves others"});
+        if (&step != &*s.prepare.begin() + (s.prepare.size() - 1))
+            refuse({"prepare has a step after prime(), which is the last: a reset would empty the "
+                    "cache again"});
+    }
 }
 /// Work is counted of one load of a known number of requests, from a server that is reset.
 inline void check_load(const slo& first, const scenario& s) {
@@ -131,6 +143,11 @@ inline void check_objective(const slo& s, const planned_traffic& sent,
     if (t.what != "server_requests" && t.what != "generated_tokens" && !is_of_prompts(t.what))
         refuse({given, "what is expected is known of server_requests, prefilled_tokens, "
                        "cached_tokens and generated_tokens: write a number, or baseline"});
+    if (is_of_prompts(t.what) && any_part(sent, [&](const plan_part& part) {
+            return part.common.model != sent.common.model;
+        }))
+        refuse({given, "parts of the mix ask for several models, and whether these share a cache "
+                       "nobody knows: write a number, or baseline"});
     if (is_of_prompts(t.what) && sent.common.server_history)
         refuse({given, "the server keeps the history of each conversation (server_history), so "
                        "nobody knows its prompts: write a number, or baseline"});
@@ -151,6 +168,7 @@ inline void add_counts_to_plan(const scenario& s, planned_traffic& sent, planned
         first = &x;
         check_reset(x, s);
     }
+    check_primed(s, first != nullptr);
     if (!first) return;
     sent.counts_work = true;
     if (s.warmup.requests() == warmup_amount().requests()) sent.warmup_requests = 0;
