@@ -347,6 +347,24 @@ TEST_CASE("a page that is never idle, lags, is another server's, or falls, count
     invalid_by("falls", "it restarted in repeat 1, or another one answers at its address");
 }
 
+TEST_CASE("several engines, and drafts, are not one cache whose hits are known") {
+    const scripted::server server;
+    std::string more;
+    server.report([&](const scripted::request&) {
+        return page_of(0, 0) + "vllm:prefix_cache_queries_total 9\nvllm:prefix_cache_hits_total 0\n"
+               "vllm:cache_config_info{block_size=\"16\"} 1\n" + more;
+    });
+    scenario s = three_on(server, "not one cache");
+    s.slos = {cached_tokens == expected};
+    s.prepare = {reset};
+    more = "vllm:prompt_tokens_total{engine=\"0\"} 5\nvllm:prompt_tokens_total{engine=\"1\"} 5\n";
+    CHECK(refusal_of(s).find("the server has 2 engines, each with a prefix cache of its own") !=
+          std::string::npos);
+    more = "vllm:spec_decode_num_drafts_total 0\n";
+    CHECK(refusal_of(s).find("the server drafts tokens, and then some (EAGLE, MTP)") !=
+          std::string::npos);
+}
+
 TEST_CASE("a server that does not count requests is checked by its tokens") {
     const scripted::server server;
     int more = 0, from = 0;  // tokens of somebody else, after so many requests
