@@ -33,7 +33,7 @@
 // scenario" (all options with their defaults), "results", "verbs and assertions". A file that
 // includes the header pays for that part alone.
 //
-// The implementation begins in line 2762 of llmbench.hpp. Part two is the pure core: parsing,
+// The implementation begins in line 2764 of llmbench.hpp. Part two is the pure core: parsing,
 // statistics, schedules, verdicts and reports as functions from values to values, which do no I/O
 // and know no clock. Part three holds the effects: clocks, sockets, processes, files. Both are
 // compiled in the one file that defines LLMBENCH_IMPLEMENT (or LLMBENCH_MAIN, which adds doctest's
@@ -1508,10 +1508,12 @@ inline constexpr latency_limits
 
 // ===== [A] side tasks and profiles ===============================================================
 
+namespace detail { struct extension; }
 /// One step of a side task: a request to the server, or a command of the machine.
 struct task_step {
     types::text path{}, body{};
     types::text line{};  ///< of a command
+    const detail::extension* by = nullptr;  ///< whose own step it is, which `path` names
 };
 /// POST to a path of the server, with its key; the answer must be 2xx. `{n}` in the path or the
 /// body is the count of this step, from 1 in each repeat.
@@ -2759,7 +2761,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 37,883 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 37,905 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -5109,6 +5111,8 @@ struct extension {
     /// Adds its part to a plan, whose objectives and traffic are known. Throws if it is unsound.
     void (*add_to_plan)(const scenario& s, planned_traffic& sent,
                         planned_judging& judged) = nullptr;
+    /// The posts of its step of `prepare`, to a server that is up.
+    vector<task_step> (*posts_of_step)(const plan& p, const live_target& on) = nullptr;
 
     // ---- loads of up_to(...), which are searched, and objectives on a capacity
     /// What a search measures and judges. Throws if a scenario cannot be searched, or should be and
@@ -5143,7 +5147,7 @@ struct extension {
     /// Throws if a server that is up does not tell what objectives need.
     void (*check_counters)(const live_target& on, const plan& p) = nullptr;
     /// Sets what the requests of a load should have cost.
-    void (*foresee)(const live_target& on, repeat_data& d) = nullptr;
+    void (*foresee)(const plan& p, const live_target& on, repeat_data& d) = nullptr;
     decision (*judge_work)(const measurements& e, const objective_columns& c,
                            const judging_parameters& t, const slo& s) = nullptr;
 
@@ -10925,7 +10929,7 @@ struct count_name {
     const char* name;
     server_quantity of;
 };
-inline constexpr count_name count_names[] = {
+inline constexpr count_name count_names[] = {  // in the order of work_count
     {"server_requests", server_quantity::requests_done},
     {"prefilled_tokens", server_quantity::computed_tokens},
     {"cached_tokens", server_quantity::prefix_hits},
@@ -23540,6 +23544,7 @@ inline constexpr const char* plain_name_text =
 
 /// A command is not shown: it may have secrets in it.
 inline std::string step_name(const task_step& s) {
+    if (s.by) return str(s.path);
     return s.path.empty() ? "a command" : "POST " + printable(str(s.path), 80);
 }
 inline bool has_commands(const list<side_task>& tasks) {
@@ -23579,7 +23584,7 @@ inline vector<task_step> planned_preparation(const scenario& s) {
         refuse({printed("prepare has %zu requests: up to 16 are allowed",
                         static_cast<std::size_t>(s.prepare.size()))});
     for (const task_step& step : s.prepare) {
-        check_post(step, "prepare");
+        if (!step.by) check_post(step, "prepare");
         all.push_back(step);
     }
     return all;
@@ -36449,7 +36454,8 @@ inline bool comes_to_rest(const server_pages& pages) {
     const auto is_at_rest = [&] {
         page_reading now = reading_of_server(pages);
         bool alike = !(requests_at(now) > 0);
-        for (std::size_t q = 0; q < quantity_count; ++q)
+        // Accelerators are never at rest.
+        for (std::size_t q = 0; !is_of_accelerator(static_cast<server_quantity>(q)); ++q)
             alike = alike && is_alike(now.values[q], before.values[q]) &&
                     is_alike(now.counts[q], before.counts[q]);
         before = std::move(now);
@@ -36822,9 +36828,9 @@ public:
                 all.push_back(seen.note);
         }
     }
-    /// Finds the word lengths of synthetic prompts once for all repeats, within 5 s.
-    void learn_tokens(const request_spec& common, bool may_be_ids, double at_most_s) {
-        facts_.tokens = learned_tokens(common, may_be_ids, load_, std::min(5.0, at_most_s));
+    /// Finds the word lengths of synthetic prompts once for all repeats.
+    void learn_tokens(const request_spec& common, bool may_be_ids, double within_s) {
+        facts_.tokens = learned_tokens(common, may_be_ids, load_, within_s);
     }
     /// Seconds until a process was ready; once per start.
     double take_startup_s() {
@@ -38413,7 +38419,14 @@ inline void check_other_requests(const plan& p, const load_target& to) {
 /// Refuses a server that cannot take the load, and learns how it counts synthetic prompts.
 inline void learn_of(live_target& t, const planned_traffic& p, double at_most_s) {
     t.check_answers(requests_like(p));
-    if (makes_up_prompts(p)) t.learn_tokens(p.common, may_be_ids(p), at_most_s);
+    if (!makes_up_prompts(p)) return;
+    // Whose work is counted gets the same words each time, also from a busy machine.
+    const double within_s = p.counts_work ? 60 : 5;
+    t.learn_tokens(p.common, may_be_ids(p), std::min(within_s, at_most_s));
+    if (p.counts_work && t.facts().tokens.is_unanswered)
+        throw std::runtime_error(t.facts().url + printed(" did not say within %g s how many tokens "
+                                                         "words have, without which a load is not "
+                                                         "the same each time", within_s));
 }
 
 /// The server of the candidate, and that of the baseline: another one, or the same. Made once for a
@@ -39439,15 +39452,25 @@ bool is_in_time(long long deadline_ns, Act&& act) {
     }
 }
 
-/// The plan as its servers get it. Models have no state of their own: their cache is emptied where
-/// work is counted, and they are held by a path that they know.
+/// The plan as its servers get it. Models take no posts but those that they know: their cache is
+/// emptied where work is counted, and they are held by a path of theirs.
 inline plan plan_on_servers(const slot_host& host, const slot& s, run_variant v) {
     plan p = host.plan_of(s, v);
     if (!host.are_models) return p;
     return with_traffic(std::move(p), [](planned_traffic& t) {
-        t.prepare.clear();
-        if (t.counts_work) t.prepare.push_back(post("/reset_prefix_cache"));
+        erase_if(t.prepare, [](const task_step& step) { return !step.by; });
+        if (t.counts_work) t.prepare.insert(t.prepare.begin(), post("/reset_prefix_cache"));
         if (!t.arrivals.held.empty()) t.arrivals.held = {post("/pause"), post("/resume")};
+    });
+}
+/// The preparation of a server, with the posts of which an extension's step consists there.
+inline plan prepared_by_posts(const plan& p, const live_target& on) {
+    return with_traffic(p, [&](planned_traffic& t) {
+        vector<task_step> all;
+        for (const task_step& step : t.prepare)
+            if (!step.by) all.push_back(step);
+            else for (const task_step& post : step.by->posts_of_step(p, on)) all.push_back(post);
+        t.prepare = std::move(all);
     });
 }
 /// Makes the servers of a slot ready for it. Returns false if the time ended before.
@@ -39466,7 +39489,8 @@ inline bool make_ready(const slot_host& host, const slot& s) {
         target.start_cold(report_directory() + printed("/cold-%d.log", host.gate));
         const double within_s = std::min(left_s(), host.what.sent->limits.total.seconds());
         if (!is_in_time(s.deadline_ns, [&] {
-                prepare_server(plan_on_servers(host, s, v), target, s.number, within_s);
+                prepare_server(prepared_by_posts(plan_on_servers(host, s, v), target), target,
+                               s.number, within_s);
             }))
             return false;
     }
@@ -39590,7 +39614,7 @@ inline slot_seen run_slot(const slot_host& host, const slot& s,
     pages.end(variants);
     if (s.is_kept)
         for (variant_repeat& v : variants) {
-            if (p.sent->counts_work) the_work().foresee(v.target, v.seen);
+            if (p.sent->counts_work) the_work().foresee(v.what, v.target, v.seen);
             program.note_gaps(v.seen.gaps.size());
         }
     return seen_of(s, variants, looks.part(), alone, day_ahead_ns() - was_ahead_ns);

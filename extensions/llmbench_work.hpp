@@ -107,7 +107,15 @@ enum class work_side : unsigned char { equal, at_most, at_least };
 slo work_objective(work_count count, const types::text& series, work_side side,
                    const work_limit& limit)
     asm("include_llmbench_work_hpp_where_LLMBENCH_MAIN_is");
+extern const extension* const include_llmbench_work_hpp_where_LLMBENCH_MAIN_is;
 }  // namespace detail
+
+/// The last step of .prepare, after the one that empties the cache: sends the starts that prompts
+/// of the load share, one after the other, for one token each. Without it, how many users at once
+/// compute a shared start depends on time on servers that cache a prompt when it ends (SGLang).
+inline task_step prime() {
+    return {.path = "prime()", .by = detail::include_llmbench_work_hpp_where_LLMBENCH_MAIN_is};
+}
 
 inline slo operator==(work_count c, const work_limit& l) {
     return detail::work_objective(c, {}, detail::work_side::equal, l);
@@ -142,10 +150,9 @@ slo operator==(server_count, const I& n) {
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_WORK_IMPLEMENTED)
 #define LLMBENCH_WORK_IMPLEMENTED
 
-#include <algorithm>  // min, mismatch, sort
+#include <algorithm>  // min, mismatch, sort, equal, max
 #include <cmath>  // isfinite, floor, isnan, fabs
 #include <cstddef>  // size_t
-#include <iterator>  // size
 #include <map>
 #include <string>
 #include <string_view>
@@ -170,16 +177,9 @@ struct model_request {
     token_ids prompt{};
     token_ids answer{};
 };
-/// What requests cost; of one, `requests` is 1.
+/// What a prompt costs.
 struct work_done {
-    long long requests = 0, prefilled = 0, cached = 0, generated = 0;
-    work_done& operator+=(const work_done& w) {
-        requests += w.requests;
-        prefilled += w.prefilled;
-        cached += w.cached;
-        generated += w.generated;
-        return *this;
-    }
+    long long prefilled = 0, cached = 0;
     friend bool operator==(const work_done&, const work_done&) = default;
 };
 
@@ -230,24 +230,13 @@ inline vector<work_done> expected_work(const vector<model_request>& in_order, in
         token_ids looked_up = r.prompt;
         if (!looked_up.empty()) looked_up.pop_back();
         const auto cached = static_cast<long long>(cache.found(looked_up));
-        each.push_back({1, static_cast<long long>(r.prompt.size()) - cached, cached,
-                        static_cast<long long>(r.answer.size())});
+        each.push_back({static_cast<long long>(r.prompt.size()) - cached, cached});
         cache.add(left_behind);
     }
     return each;
 }
-inline work_done sum_of(const vector<work_done>& each) {
-    work_done all;
-    for (const work_done& w : each) all += w;
-    return all;
-}
 
 // ===== [E] objectives on work and their text, which is all that an slo has of one ================
-
-/// In the order of work_count.
-inline constexpr const char* work_names[] = {
-    "server_requests", "prefilled_tokens", "cached_tokens", "generated_tokens",
-    "engine_steps", "drafted_tokens", "accepted_tokens", "preemptions"};
 
 /// Whether a count is of the model's prefix cache, so that it needs token ids.
 inline bool is_of_prompts(const std::string& count) {
@@ -303,12 +292,6 @@ inline work_terms terms_of(const slo& s) {
     (t.from == work_limit::source::number ? t.number : t.factor) = number.value_or(1);
     return t;
 }
-/// The place of a name in `work_names`, their number for another.
-inline std::size_t work_named(std::string_view name) {
-    std::size_t i = 0;
-    while (i < std::size(work_names) && name != work_names[i]) ++i;
-    return i;
-}
 
 // ===== [E] which gates can have objectives on work ===============================================
 
@@ -317,14 +300,25 @@ inline bool is_expected(const slo& s) {
 }
 /// Whether a count depends on what the server's prefix cache has before the load.
 inline bool depends_on_cache(const std::string& count) {
-    return count != "server_requests" && count != "generated_tokens" &&
-           count != "drafted_tokens" && count != "accepted_tokens" && work_named(count) < 8;
+    return is_of_prompts(count) || count == "engine_steps" || count == "preemptions";
 }
 
 /// Whether each repeat finds a server without the prompts of the one before.
 inline bool is_reset(const scenario& s) {
     const auto* const p = s.target.what().get<process>();
-    return !s.prepare.empty() || (p && (p->restart_between_repeats || s.repeats == 1));
+    return any_of(s.prepare, [](const task_step& step) { return !step.by; }) ||
+           (p && (p->restart_between_repeats || s.repeats == 1));
+}
+/// prime() is of use after the reset alone, in a gate whose prompts are the same each time.
+inline void check_primed(const scenario& s, bool counts_work) {
+    for (const task_step& step : s.prepare) {
+        if (!step.by) continue;
+        if (!counts_work)
+            refuse({"prepare has prime(), and no objective is on work: a warm-up serves others"});
+        if (&step != &*s.prepare.begin() + (s.prepare.size() - 1))
+            refuse({"prepare has a step after prime(), which is the last: a reset would empty the "
+                    "cache again"});
+    }
 }
 /// Work is counted of one load of a known number of requests, from a server that is reset.
 inline void check_load(const slo& first, const scenario& s) {
@@ -425,6 +419,11 @@ inline void check_objective(const slo& s, const planned_traffic& sent,
     if (t.what != "server_requests" && t.what != "generated_tokens" && !is_of_prompts(t.what))
         refuse({given, "what is expected is known of server_requests, prefilled_tokens, "
                        "cached_tokens and generated_tokens: write a number, or baseline"});
+    if (is_of_prompts(t.what) && any_part(sent, [&](const plan_part& part) {
+            return part.common.model != sent.common.model;
+        }))
+        refuse({given, "parts of the mix ask for several models, and whether these share a cache "
+                       "nobody knows: write a number, or baseline"});
     if (is_of_prompts(t.what) && sent.common.server_history)
         refuse({given, "the server keeps the history of each conversation (server_history), so "
                        "nobody knows its prompts: write a number, or baseline"});
@@ -445,6 +444,7 @@ inline void add_counts_to_plan(const scenario& s, planned_traffic& sent, planned
         first = &x;
         check_reset(x, s);
     }
+    check_primed(s, first != nullptr);
     if (!first) return;
     sent.counts_work = true;
     if (s.warmup.requests() == warmup_amount().requests()) sent.warmup_requests = 0;
@@ -459,6 +459,64 @@ inline void add_counts_to_plan(const scenario& s, planned_traffic& sent, planned
     }
     for (const slo& x : judged.slos)
         if (is_of_work(x.statistic.metric)) check_objective(x, sent, judged);
+}
+
+// ===== [E] what prompts of a load share at their beginnings ======================================
+
+/// A text, and how much of its beginning another one has, too.
+struct shared_start {
+    std::size_t which = 0, length = 0;
+};
+inline std::size_t common_length(const std::string& a, const std::string& b) {
+    const auto end = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+    return static_cast<std::size_t>(end.first - a.begin());
+}
+/// The fewest starts among which any two of the texts find all that they share. In the order of
+/// the texts, each is where neighbours share more than those before and after them. Two texts have
+/// one even if they share nothing: a server may put the same words before both.
+inline vector<shared_start> shared_starts(const vector<std::string>& texts) {
+    vector<std::size_t> order;
+    for (std::size_t i = 0; i < texts.size(); ++i) order.push_back(i);
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return texts[a] < texts[b]; });
+    vector<shared_start> all;
+    bool rises = false;
+    for (std::size_t i = 0, before = 0; i < order.size(); ++i) {
+        const bool is_last = i + 1 == order.size();
+        const std::size_t next =
+            is_last ? 0 : 1 + common_length(texts[order[i]], texts[order[i + 1]]);
+        if (next < before && rises) all.push_back({order[i], before - 1});
+        if (next != before) rises = next > before;
+        before = next;
+    }
+    return all;
+}
+
+/// The request up to the word with which its first so many characters end, for one token.
+inline request_spec begun(request_spec r, std::size_t length) {
+    const std::size_t before = joined_prompt(r).size() - r.prompt.size();
+    const std::size_t at_least = length > before + 1 ? length - before - 1 : 1;
+    r.prompt = r.prompt.substr(0, r.prompt.find_first_of(" \n", at_least));
+    if (!r.token_ids.empty()) r.token_ids = id_list(r.prompt);
+    r.max_tokens = 1;
+    return r;
+}
+/// Requests for what conversations of the load share: their later turns begin with the first.
+inline vector<request_spec> primers_of(const plan& p, const token_fit& fit) {
+    const planned_traffic& sent = *p.sent;
+    const conversation_counts all = counted_conversations(sent);
+    vector<request_spec> first;
+    vector<std::string> texts;
+    for (std::size_t c = 0; c < all.warmup + all.measured; ++c)
+        for (std::size_t i = c * sent.stride, n = turns_of(sent, c); n > 0; ++i, --n) {
+            if (sent.stride > 1 && step_of(sent, i).turn > 0) continue;
+            first.push_back(request_of(p, run_variant::candidate, 0, i, {}, fit));
+            texts.push_back(joined_prompt(first.back()));
+        }
+    vector<request_spec> primers;
+    for (const shared_start& s : shared_starts(texts))
+        primers.push_back(begun(first[s.which], s.length));
+    return primers;
 }
 
 // ===== [E] what the requests of a load should have cost ==========================================
@@ -478,12 +536,16 @@ inline bool add_ids(const picojson::value* list, token_ids& to) {
 }
 /// The tokens of the prompt of a request: those that it lists itself, or those that the server's
 /// /tokenize makes of the same body, chat template included.
-inline told_ids ids_of_prompt(const load_target& to, const std::string& body, double within_s) {
+inline told_ids ids_of_prompt(const load_target& to, const std::string& body) {
+    constexpr double within_s = 10;
     told_ids told;
     picojson::value asked, answered;
     if (parse_json(body, asked) && add_ids(member(asked, "prompt"), told.ids)) return told;
-    const http_answer a =
-        blocking_post(to, inquiry_path(to, "/tokenize"), to.fields, body, within_s);
+    if (asked.is<picojson::object>())  // SGLang refuses to stream tokens of a prompt
+        for (const char* field : {"stream", "stream_options"})
+            asked.get<picojson::object>().erase(field);
+    const http_answer a = blocking_post(to, inquiry_path(to, "/tokenize"), to.fields,
+                                        asked.serialize(), within_s);
     if (a.status == 200 && parse_json(a.body, answered) &&
         add_ids(member(answered, "tokens"), told.ids))
         return told;
@@ -494,31 +556,46 @@ inline told_ids ids_of_prompt(const load_target& to, const std::string& body, do
     return told;
 }
 
+/// Whether the last step of the preparation is prime().
+inline bool is_primed(const planned_traffic& sent) {
+    return any_of(sent.prepare, [](const task_step& s) { return s.by != nullptr; });
+}
+inline vector<task_step> posts_of_prime(const plan& p, const live_target& on) {
+    const load_target& to = on.load();
+    vector<task_step> posts;
+    for (const request_spec& r : primers_of(p, on.facts().tokens)) {
+        const std::string body = request_body(*to.api, to.model, r);
+        // {n} is a prompt's own, and no number of a repeat.
+        posts.push_back(post(path_of(to, r), filled_in(body, "{n}", "\\u007bn}")));
+    }
+    return posts;
+}
+
 /// Where each request of a model's order is in the repeat's records.
 struct request_in_order {
     std::size_t place = 0;  // among the records
     model_request what{};
 };
+inline bool goes_on(const token_ids& from, const token_ids& to) {
+    return to.size() > from.size() && std::equal(from.begin(), from.end(), to.begin());
+}
 /// Sets the ids of answers, as far as a later prompt of the same conversation has them: it begins
-/// with the earlier one. Others have ids that no prompt has.
+/// with the earlier one, and no reasoning is left out. Others have ids that no prompt has.
 inline void add_answers(vector<request_in_order>& all, const vector<record>& records) {
-    std::map<long long, std::size_t> next;  // of a conversation, from the last request backwards
+    std::map<long long, vector<std::size_t>> later;  // of a conversation, from its last request on
     for (std::size_t i = all.size(); i-- > 0;) {
         model_request& r = all[i].what;
         const record& own = records[all[i].place];
-        const auto later = next.find(own.conversation);
-        if (later != next.end()) {
-            const token_ids& prompt = all[later->second].what.prompt;
-            const std::size_t n = r.prompt.size();
-            const bool goes_on =
-                prompt.size() > n && std::equal(r.prompt.begin(), r.prompt.end(), prompt.begin());
-            const std::size_t said = static_cast<std::size_t>(own.output_tokens);
-            for (std::size_t k = n; goes_on && k < std::min(prompt.size(), n + said); ++k)
-                r.answer.push_back(prompt[k]);
-        }
-        while (r.answer.size() < static_cast<std::size_t>(own.output_tokens))
-            r.answer.push_back(-1 - static_cast<int>(i));
-        next[own.conversation] = i;
+        const token_ids* next = nullptr;
+        for (const std::size_t k : later[own.conversation])
+            if (goes_on(r.prompt, all[k].what.prompt)) next = &all[k].what.prompt;
+        if (std::max(own.reasoning_tokens, own.hidden_tokens) > 0) next = nullptr;
+        const auto said = static_cast<std::size_t>(std::max(own.output_tokens, 0));
+        const std::size_t n = r.prompt.size();
+        for (std::size_t k = n; next && k < std::min(next->size(), n + said); ++k)
+            r.answer.push_back((*next)[k]);
+        while (r.answer.size() < said) r.answer.push_back(-1 - static_cast<int>(i));
+        later[own.conversation].push_back(i);
     }
 }
 inline double block_of(const repeat_data& d) {
@@ -527,18 +604,25 @@ inline double block_of(const repeat_data& d) {
     return d.server.readings.back().value(server_quantity::block_tokens);
 }
 /// Sets what the requests of a repeat should have cost, in the order in which they were sent.
-inline void foresee(const live_target& on, repeat_data& d) {
-    constexpr double within_s = 10;
+inline void foresee(const plan& p, const live_target& on, repeat_data& d) {
     std::map<std::size_t, const std::string*> bodies;
     for (const kept_text& b : d.bodies) bodies[b.index] = &b.said;
     vector<request_in_order> all;
     foreseen_work& w = d.foreseen;
     const double block = block_of(d);
     if (!(block >= 1)) w.unknown = "its page does not tell the size of a block of its prefix cache";
+    vector<model_request> in_order;
+    if (w.unknown.empty() && is_primed(*p.sent))
+        for (const task_step& s : posts_of_prime(p, on)) {
+            told_ids told = ids_of_prompt(on.load(), str(s.body));
+            if (!told.problem.empty()) w.unknown = told.problem;
+            in_order.push_back({std::move(told.ids), {}});
+        }
+    const std::size_t primed = in_order.size();
     for (std::size_t i = 0; i < d.records.size() && w.unknown.empty(); ++i) {
         const auto body = bodies.find(index_of(d.records[i], i));
         if (body == bodies.end()) continue;
-        told_ids told = ids_of_prompt(on.load(), *body->second, within_s);
+        told_ids told = ids_of_prompt(on.load(), *body->second);
         const int counted = d.records[i].prompt_tokens;
         if (told.problem.empty() && counted > 0 &&
             static_cast<std::size_t>(counted) != told.ids.size())
@@ -551,54 +635,74 @@ inline void foresee(const live_target& on, repeat_data& d) {
     if (!w.unknown.empty()) return;
     sort_by(all, [&](const request_in_order& r) { return d.records[r.place].sent_ns; });
     add_answers(all, d.records);
-    vector<model_request> in_order;
     for (request_in_order& r : all) in_order.push_back(std::move(r.what));
     const vector<work_done> each = expected_work(in_order, static_cast<int>(block));
     w.prompt.resize(d.records.size(), 0);
     w.cached.resize(d.records.size(), 0);
     for (std::size_t i = 0; i < all.size(); ++i) {
-        w.prompt[all[i].place] = static_cast<double>(each[i].prefilled + each[i].cached);
-        w.cached[all[i].place] = static_cast<double>(each[i].cached);
+        const work_done& done = each[primed + i];
+        w.prompt[all[i].place] = static_cast<double>(done.prefilled + done.cached);
+        w.cached[all[i].place] = static_cast<double>(done.cached);
     }
 }
 
-/// Refuses objectives on what is expected of prompts, where the server does not tell their tokens
-/// or the size of its blocks, or has a cache of another kind.
+/// Refuses a count of prompts that is exact, if it depends on time on this server.
+inline void check_users(const std::string& of, const planned_traffic& sent,
+                        const std::string& given) {
+    if (!sent.is_open_loop() && users_of(sent) == 1) return;
+    if (of == "llama.cpp")
+        refuse({given, "llama-server has a cache for each of its slots, and which slot takes a "
+                       "request of several users depends on time: send one after the other, "
+                       "closed_loop(1)"});
+    if (of == "SGLang" && !is_primed(sent))
+        refuse({given, "SGLang caches a prompt once it is computed, so how many of several users "
+                       "compute what they share depends on time: end .prepare with prime(), or "
+                       "send one after the other, closed_loop(1)"});
+}
+/// Refuses what is expected of prompts, if the server does not tell their tokens or the size of its
+/// blocks, or has not one cache of this kind.
+inline void check_model(const live_target& on, const plan& p, const std::string& given) {
+    constexpr const char* instead =
+        "; a number or baseline in place of expected needs none of it";
+    const api_traits& api = *on.load().api;
+    const std::string_view name = api.name;
+    if ((name != "openai_chat" && name != "openai_completions") || on.load().transport)
+        refuse({given, "what is expected needs the tokens of each prompt, which are known of "
+                       "openai_chat and openai_completions over HTTP, and the API is ",
+                api.name, instead});
+    const page_reading page =
+        on.pages().first_is_servers ? reading_of_server(on.pages()) : page_reading();
+    if (on.pages().of != "llama.cpp" && !(page.value(server_quantity::block_tokens) >= 1))
+        refuse({given, "what is expected needs the size of a block of the prefix cache, which "
+                       "the server's page does not tell (vLLM: cache_config_info, SGLang: "
+                       "page_size)", instead});
+    if (const auto& engines = page.places[static_cast<std::size_t>(server_quantity::prompt_tokens)];
+        engines.size() > 1)
+        refuse({given, printed("the server has %zu engines, each with a prefix cache of its own, "
+                               "and which of them takes a request nobody knows", engines.size()),
+                instead});
+    if (!std::isnan(page.value(server_quantity::drafts)))
+        refuse({given, "the server drafts tokens, and then some (EAGLE, MTP) compute the last "
+                       "block of a prompt again", instead});
+    const request_spec r = request_of(p, run_variant::candidate, 0, 0);
+    const told_ids told = ids_of_prompt(on.load(), request_body(api, on.load().model, r));
+    if (!told.problem.empty())
+        refuse({given, "what is expected needs the tokens of each prompt: ", told.problem,
+                instead});
+}
+/// Refuses objectives that the server, as it is, cannot be held to.
 inline void check_counters(const live_target& on, const plan& p) {
-    const planned_traffic& sent = *p.sent;
     for (const slo& s : p.judged->slos) {
-        if (!is_expected(s) || !is_of_prompts(terms_of(s).what)) continue;
-        const std::string given = "the SLO " + str(s.text()) + " is refused: ",
-                          instead = "; a number or baseline in place of expected needs none of it";
-        const api_traits& api = *on.load().api;
-        const std::string_view name = api.name;
-        if ((name != "openai_chat" && name != "openai_completions") || on.load().transport)
-            refuse({given, "what is expected needs the tokens of each prompt, which are known of "
-                           "openai_chat and openai_completions over HTTP, and the API is ",
-                    api.name, instead});
-        const std::string of = on.pages().of;
-        const bool are_several = sent.is_open_loop() || users_of(sent) > 1;
-        if (of == "llama.cpp" && are_several)
-            refuse({given, "llama-server has a cache for each of its slots, and which slot takes a "
-                           "request of several users depends on time: send one after the other, "
-                           "closed_loop(1)"});
-        if (of == "SGLang" && are_several)
-            refuse({given, "SGLang caches a prompt when its request ends, so how many of several "
-                           "users compute a shared prefix depends on time: send one after the "
-                           "other, closed_loop(1)"});
-        const double block = on.pages().first_is_servers
-                                 ? reading_of_server(on.pages()).value(server_quantity::block_tokens)
-                                 : not_a_number;
-        if (of != "llama.cpp" && !(block >= 1))
-            refuse({given, "what is expected needs the size of a block of the prefix cache, which "
-                           "the server's page does not tell (vLLM and SGLang: cache_config_info)",
-                    instead});
-        const request_spec r = request_of(p, run_variant::candidate, 0, 0);
-        const told_ids told = ids_of_prompt(on.load(), request_body(api, on.load().model, r), 10);
-        if (!told.problem.empty())
-            refuse({given, "what is expected needs the tokens of each prompt: ", told.problem,
-                    instead});
-        return;
+        if (!is_of_work(s.statistic.metric)) continue;
+        const std::string given = "the SLO " + str(s.text()) + " is refused: ";
+        const work_terms t = terms_of(s);
+        if (!p.shard.is_whole())
+            refuse({given, "several programs share the load, and none of them has all requests "
+                           "whose work is counted: run one"});
+        if (!is_of_prompts(t.what)) continue;
+        if (is_expected(s) || t.side == work_side::equal)
+            check_users(on.pages().of, *p.sent, given);
+        if (is_expected(s)) check_model(on, p, given);
     }
 }
 
@@ -701,7 +805,6 @@ inline double expected_in(const repeat_data& d, const std::string& count) {
 struct work_columns {
     vector<double> counts{}, limits{};
     std::string fault{};  // why there is no verdict
-    bool are_equal() const { return is_one(counts) && is_one(limits); }
     static bool is_one(const vector<double>& all) {
         return all_of(all, [&](double x) { return x == all.front(); });
     }
@@ -820,13 +923,20 @@ inline std::string enumerated(const vector<double>& counts) {
 
 // ---- the verdict
 
-inline bool holds(work_side side, double count, double limit) {
-    switch (side) {
-    case work_side::equal: break;
-    case work_side::at_most: return count <= limit;
-    case work_side::at_least: return count >= limit;
+/// By the repeats that are the farthest below and above their limits: a verdict where all repeats
+/// are on one side of them, however they differ.
+inline verdict verdict_by_sides(const work_columns& all, work_side side) {
+    double least = infinity, most = -infinity;
+    for (std::size_t i = 0; i < all.counts.size(); ++i) {
+        least = std::min(least, all.counts[i] - all.limits[i]);
+        most = std::max(most, all.counts[i] - all.limits[i]);
     }
-    return count == limit;
+    const bool too_many = least > 0 && side != work_side::at_least;
+    const bool too_few = most < 0 && side != work_side::at_most;
+    if (too_many || too_few) return verdict::fail;
+    const bool some_are_above = most > 0 && side != work_side::at_least;
+    const bool some_are_below = least < 0 && side != work_side::at_most;
+    return some_are_above || some_are_below ? verdict::inconclusive : verdict::pass;
 }
 /// The repeat that says the least for the objective.
 inline std::size_t worst_of(const work_columns& all, const work_terms& terms) {
@@ -861,18 +971,12 @@ inline decision judge_work(const measurements& e, const objective_columns& c,
     d.measured = count;
     d.limit = limit;
     d.values = all.counts;
-    std::size_t held = 0;
-    for (std::size_t i = 0; i < all.counts.size(); ++i)
-        held += holds(terms.side, all.counts[i], all.limits[i]);
-    const bool is_one_sided = terms.side != work_side::equal &&
-                              (held == 0 || held == all.counts.size());
+    d.outcome = verdict_by_sides(all, terms.side);
     std::string why;
-    if (all.are_equal() || is_one_sided) {
-        d.outcome = held > 0 ? verdict::pass : verdict::fail;
-        if (held == 0)
-            why = counted_text(count) + " " + sign_of(terms.side) + " " + counted_text(limit) +
-                  ": " + distance_text(terms, count, limit, repeat);
-    } else {
+    if (d.outcome == verdict::fail) {
+        why = counted_text(count) + " " + sign_of(terms.side) + " " + counted_text(limit) + ": " +
+              distance_text(terms, count, limit, repeat);
+    } else if (d.outcome == verdict::inconclusive) {
         why = "repeats differ, " + enumerated(all.counts) +
               (work_columns::is_one(all.limits) ? "" : " for " + enumerated(all.limits)) + ": " +
               why_unequal(terms, repeat);
@@ -921,7 +1025,7 @@ inline void show_work(const gate_report& g, report_parts& into) {
 
 slo detail::work_objective(work_count count, const types::text& series, work_side side,
                            const work_limit& limit) {
-    return slo_of({.what = series.empty() ? work_names[static_cast<std::size_t>(count)]
+    return slo_of({.what = series.empty() ? count_names[static_cast<std::size_t>(count)].name
                                           : "counted(\"" + str(series) + "\")",
                    .side = side,
                    .from = limit.from,
@@ -936,10 +1040,13 @@ namespace detail {
 
 inline constinit const extension work_counted{.name = "work",
                                               .add_to_plan = add_counts_to_plan,
+                                              .posts_of_step = posts_of_prime,
                                               .check_counters = check_counters,
                                               .foresee = foresee,
                                               .judge_work = judge_work,
                                               .show = show_work};
+constinit const extension* const include_llmbench_work_hpp_where_LLMBENCH_MAIN_is =
+    &work_counted;
 /// Before static objects of other files, which may be gates.
 [[gnu::constructor(101)]] static void add_counts_of_work() { add(work_counted); }
 

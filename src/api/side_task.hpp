@@ -9,10 +9,7 @@
 namespace llmbench {
 inline namespace v1 {
 
-namespace detail {
-struct extension;
-}  // namespace detail
-
+namespace detail { struct extension; }
 /// One step of a side task: a request to the server, or a command of the machine.
 struct task_step {
     types::text path{}, body{};

@@ -160,6 +160,7 @@ work_of_llama-server() {
     port=''
     command="env MODELS=$build/engine $started --port {port} --parallel 4"
     equal 1
+    [[ -s $work/1.toml ]] || return 0    # it does not run on this processor
     green 1
     printf '#!/bin/sh\nexec %q "$@" --no-cache-prompt\n' "$build/engine/llama/bin/llama-server-vulkan" > "$work/forgetful"
     chmod +x "$work/forgetful"

@@ -75,9 +75,7 @@ struct extension {
     /// Adds its part to a plan, whose objectives and traffic are known. Throws if it is unsound.
     void (*add_to_plan)(const scenario& s, planned_traffic& sent,
                         planned_judging& judged) = nullptr;
-
-    // ---- steps of its own before each repeat
-    /// The posts of its step, to a server that is up.
+    /// The posts of its step of `prepare`, to a server that is up.
     vector<task_step> (*posts_of_step)(const plan& p, const live_target& on) = nullptr;
 
     // ---- loads of up_to(...), which are searched, and objectives on a capacity
