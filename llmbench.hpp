@@ -2761,7 +2761,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 37,905 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 37,938 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -20449,7 +20449,9 @@ inline trend trend_of(const vector<double>& values) {
 }
 
 /// A request's tokens; an answer without a count is one piece of work.
-inline double work_of(const record& r) { return std::max(1.0, as_number(r.output_tokens)); }
+inline double work_of(const record& r) {
+    return std::max(1.0, static_cast<double>(r.output_tokens));
+}
 /// A request, or a session of several steps.
 struct load_unit {
     long long scheduled_ns = 0, end_ns = 0;
@@ -20585,10 +20587,10 @@ inline double excess_of(const repeat_data& d, double asked, long long from_ns, l
     vector<double> delivered(parts + 1, 0.0);
     for (const record& r : d.records) {
         if (r.status != request_status::ok) continue;
-        const double first = as_number(r.first_token_ns - from_ns);
-        const double lasts = std::max(1.0, as_number(r.last_token_ns - r.first_token_ns));
+        const double first = static_cast<double>(r.first_token_ns - from_ns);
+        const double lasts = std::max(1.0, static_cast<double>(r.last_token_ns - r.first_token_ns));
         for (std::size_t i = 0; i <= parts; ++i) {
-            const double until = as_number(to_ns - from_ns) * as_number(i) / parts;
+            const double until = static_cast<double>(to_ns - from_ns) * as_number(i) / parts;
             delivered[i] += work_of(r) * std::clamp((until - first) / lasts, 0.0, 1.0);
         }
     }
@@ -20596,6 +20598,24 @@ inline double excess_of(const repeat_data& d, double asked, long long from_ns, l
     for (std::size_t i = third; i <= parts; ++i)
         most = std::max(most, delivered[i] - delivered[i - third]);
     return most > 0 ? asked * third / parts / most - 1 : infinity;
+}
+
+/// Of the tokens of units: their variance over their squared mean.
+inline double squared_variation_of(const vector<const load_unit*>& units) {
+    vector<double> tokens;
+    for (const load_unit* u : units) tokens.push_back(u->tokens);
+    return sample_variance(tokens) / std::pow(std::max(1.0, mean_of(tokens)), 2);
+}
+/// The tokens that a load asks for in a time. What a server owes after it is asked for in no third
+/// of it.
+inline double asked_within(const vector<const load_unit*>& asking, long long ns) {
+    const double due_ns = static_cast<double>(ns) * 2 / 3;
+    double asked = 0;
+    for (const load_unit* u : asking) {
+        const double lasts_ns = static_cast<double>(u->end_ns - u->scheduled_ns) - u->waited_ns;
+        asked += u->tokens * std::min(1.0, due_ns / std::max(1.0, lasts_ns));
+    }
+    return asked;
 }
 
 /// How the load exceeded the server in one repeat, nothing where that is not shown. Requests or
@@ -20613,7 +20633,8 @@ inline cause over_saturated_repeat(const repeat_data& d, double arrival_cv2) {
     vector<long long> ends;
     for (const load_unit& u : units) ends.push_back(u.end_ns);
     std::sort(ends.begin(), ends.end());
-    vector<double> in_flight, tokens;
+    vector<double> in_flight;
+    vector<const load_unit*> asking;
     long long from_ns = 0;
     for (std::size_t k = 0; k < units.size(); ++k) {
         const load_unit& u = units[k];
@@ -20622,20 +20643,20 @@ inline cause over_saturated_repeat(const repeat_data& d, double arrival_cv2) {
         const auto ended = std::upper_bound(ends.begin(), ends.end(), u.scheduled_ns);
         in_flight.push_back(static_cast<double>(k + 1) -
                             static_cast<double>(ended - ends.begin()));
-        if (u.all_ok) tokens.push_back(u.tokens);
+        if (u.all_ok) asking.push_back(&u);
     }
     const long long to_ns = units.back().scheduled_ns;
     const vector<double> ttft_s = ttft_between(d, *filled, to_ns);
     const double n = static_cast<double>(in_flight.size());
-    if (n < kind.fewest || ttft_s.size() < 20 || tokens.size() < 20) return {};
-    const double work_cv2 = sample_variance(tokens) / std::pow(std::max(1.0, mean_of(tokens)), 2);
+    if (n < kind.fewest || ttft_s.size() < 20 || asking.size() < 20) return {};
+    const double work_cv2 = squared_variation_of(asking);
     // The slope over a random walk has a variance of 6/5 n, over planned arrivals and ends 1/5 n.
     const double wandering = std::sqrt(n * (0.2 * arrival_cv2 + 1.2 * work_cv2));
     const trend grown = trend_of(in_flight), slower = trend_of(ttft_s);
     const double growth = 10 * grown.per_batch;
     const double t_limit = 3.355;  // Student t, 8 degrees of freedom, 0.5 %
     if (growth <= 0.08 * n || grown.t < t_limit || slower.t < t_limit) return {};
-    const double more = n * excess_of(d, n * mean_of(tokens), from_ns, to_ns);
+    const double more = n * excess_of(d, asked_within(asking, to_ns - from_ns), from_ns, to_ns);
     if (growth <= 3.09 * wandering && more <= 1.645 * wandering) return {};
     return cause_with<because::over_saturated>({{"is_baseline", false},
                                                 {"grown", growth},
@@ -36213,10 +36234,12 @@ public:
         if (running_ || rank_of_program() > 0) return;
         const http_answer there =
             blocking_get(at, inquiry_path(at, at.api->ready), at.fields, 2);
-        if (there.status != 0 && there.status != 502)
-            throw std::runtime_error(name_ + printed(" is set, and something answers at its URL "
-                                                     "already (HTTP %d): ", there.status) +
-                                     shown_url(at.whole_url));
+        const bool is_silent = there.distrusted || there.error.starts_with("no answer");
+        if (is_silent || (there.status != 0 && there.status != 502))
+            throw std::runtime_error(
+                name_ + " is set, and something answers at its URL already (" +
+                (is_silent ? there.error : printed("HTTP %d", there.status)) +
+                "): " + shown_url(at.whole_url));
         vector<std::string> secrets = at.secrets;
         add_secrets_named_in(secrets, command);
         const std::string directory = report_directory();
@@ -36731,14 +36754,13 @@ public:
         try {
             await_answer(within_s > 0 ? within_s : start_limit_s, ready);
         } catch (const no_server& e) {
-            // A server of ours that is not there is no reason to skip a gate.
-            throw std::runtime_error(reason_in(e) + started_here_->last_words());
+            refuse_to_skip(e);
         }
         if (const std::string how = started_here_->how_it_went(); !how.empty())
             throw std::runtime_error(how + started_here_->last_words());
     }
     /// `at_most_s`: limit on the server's time to get ready.
-    void bring_up(double at_most_s = infinity) {
+    void bring_up(double at_most_s = infinity) try {
         if (switch_) switch_->make_room(at_most_s);
         take_address(at_most_s);
         await_ready(std::min(at_.ready_within.seconds(), at_most_s));
@@ -36747,6 +36769,8 @@ public:
         if (!page_.empty()) at_.metrics_url = filled_in(page_, "{port}", load_.url.port);
         if (is_process()) await_first_answer();
         pages_ = pages_of(at_, load_, facts_.url);
+    } catch (const no_server& e) {
+        refuse_to_skip(e);
     }
     /// Measures the time to a cold server's first answer to requests like these, within so many
     /// seconds. Refuses a target that is never cold, or an unused command.
@@ -36963,6 +36987,11 @@ private:
         return asked.port == its.port && asked.socket == its.socket &&
                (asked.host == its.host || (is_this_host(asked) && is_this_host(its)));
     }
+    /// In a handler. A server that this program started and that is not there is no reason to skip.
+    [[noreturn]] void refuse_to_skip(const no_server& e) const {
+        if (!started_here_) throw;
+        throw std::runtime_error(reason_in(e) + started_here_->last_words());
+    }
     /// The wait of `await_start`.
     void await_answer(double within_s, const std::string& ready) {
         if (ready.empty()) return await_ready(std::max(at_.ready_within.seconds(), within_s));
@@ -36973,6 +37002,7 @@ private:
         const http_url url = parsed_url(ready, "LLMBENCH_READY_PATH");
         await_at(server_at(url, url.tls ? new_shared<tls_client>(at_.tls, url) : nullptr),
                  url.path + url.query, login_line(url), within_s, until_ns, is_200);
+        await_ready(std::max(seconds_until(until_ns), 0.1));  // it may be the other server's URL
     }
     /// Waits for an endpoint that may be starting or loading its model.
     void await_ready(double within_s) {
@@ -40055,6 +40085,14 @@ protected:
         inside_.emplace(environment_.get());
         began_ns_ = now_ns();
     }
+    /// Waits for servers that are starting, by `wait`. That takes nothing of the time budget.
+    template <class Wait>
+    void await_start(const Wait& wait) const {
+        if (current_environment) return;
+        const long long from_ns = now_ns();
+        wait(asked_.ready_within_s, asked_.ready_path);
+        program_began_ns += now_ns() - from_ns;
+    }
     /// The start of the time budget. In virtual time the budget is used up only by the virtual time
     /// of all gates of the program.
     long long budget_began_ns() const {
@@ -40115,7 +40153,9 @@ public:
             mode = prepared_mode();
             p = prepared_plan(mode);
             servers.emplace(scenario_, model_.get());
-            await_start(*servers);
+            await_start([&](double within_s, const std::string& ready) {
+                servers->await_start(within_s, ready);
+            });
             mode.begin(budget_began_ns());
         });
         sharing_.take_part(p, scenario_, asked_, number_);
@@ -40152,13 +40192,6 @@ private:
         return searches() && asked_.calibrate > 0 ? "a calibration run searches no capacity" : "";
     }
     bool searches() const { return scenario_.arrivals.data().is_searched; }
-    /// Waits for servers that are starting. That takes nothing of the time budget.
-    void await_start(gate_servers& servers) const {
-        if (current_environment) return;
-        const long long from_ns = now_ns();
-        servers.await_start(asked_.ready_within_s, asked_.ready_path);
-        program_began_ns += now_ns() - from_ns;
-    }
     /// Enters the environment of its servers, or of the models in their place.
     void enter_environment() {
         if (rehearses()) model_ = the_rehearsals().rehearsal_of(asked_, who_.name, scenario_);

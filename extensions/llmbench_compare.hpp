@@ -309,7 +309,8 @@ struct setting_value {
 
 struct compared_statistic {
     statistic_data what{};
-    double prior_sd = 0;  // prior, of a log ratio
+    double prior_sd = 0;      // prior, of a log ratio, by all settings together
+    double own_prior_sd = 0;  // of a pair that is shown to spread less
     double spread = 0;    // of a log ratio, by all settings together; 0: not known
     vector<setting_value> settings{};
     vector<setting_ratio> pairs{};  // of settings without a fault, by first and second
@@ -380,12 +381,13 @@ inline vector<double> log_ratios(metric_id m, const vector<double>& first,
 /// Whether a difference remains if the client's delays caused it: subtracted from the worse
 /// setting, added to the better one. Without such values none remains.
 inline bool withstands_the_client(const compared_statistic& c, const values_in_rounds& better,
-                                  const values_in_rounds& worse, const judging_rule& rule) {
+                                  const values_in_rounds& worse, double prior,
+                                  const judging_rule& rule) {
     if (better.pessimistic.empty() && worse.optimistic.empty()) return true;
     const vector<double> logs =
         log_ratios(c.what.metric, better.pessimistic.empty() ? better.measured : better.pessimistic,
                    worse.optimistic.empty() ? worse.measured : worse.optimistic);
-    const interim_analysis l = analysis_of_pairs(logs, c.prior_sd, rule);
+    const interim_analysis l = analysis_of_pairs(logs, prior, rule);
     const double sign = c.less_is_better() ? 1 : -1;
     return sign * l.mean - half_width(l) > 0;  // false for NaN
 }
@@ -402,7 +404,10 @@ inline setting_ratio ratio_of(const compared_statistic& c,
     const bool is_typical =  // up to rounding
         own.squares + 1e-12 >= c.spread * c.spread * chi_square_quantile(-1.6449, own.df);
     rule.pairs_are_fresh = is_typical && values[first].is_fresh && values[second].is_fresh;
-    r.at = analysis_of_pairs(r.logs, c.prior_sd, rule);
+    // One noisy setting hides no difference between quiet ones: one pair in 100 is so by luck.
+    const bool is_quiet = own.squares < c.spread * c.spread * chi_square_1(own.df);
+    const double prior = is_quiet ? c.own_prior_sd : c.prior_sd;
+    r.at = analysis_of_pairs(r.logs, prior, rule);
     const double reach = half_width(r.at);
     r.ratio = std::exp(r.at.mean);
     r.low = std::exp(r.at.mean - reach);
@@ -411,7 +416,7 @@ inline setting_ratio ratio_of(const compared_statistic& c,
     const bool second_is_better = (r.ratio < 1) == c.less_is_better();
     r.may_be_the_clients = !withstands_the_client(
         c, values[second_is_better ? second : first], values[second_is_better ? first : second],
-        rule);
+        prior, rule);
     return r;
 }
 
@@ -473,7 +478,8 @@ inline compared_statistic compared(const statistic_data& what,
             v.fault = printed("it was measured in %zu round%s, it takes %d", v.measured.size(),
                               v.measured.size() == 1 ? "" : "s", fewest_rounds);
     c.spread = spread_of_all(what.metric, values) * std::sqrt(2.0);
-    c.prior_sd = std::max(s0 * std::sqrt(2.0), c.spread);
+    c.own_prior_sd = s0 * std::sqrt(2.0);
+    c.prior_sd = std::max(c.own_prior_sd, c.spread);
     const judging_rule rule = rule_of_a_pair(values.size());
     for (std::size_t a = 0; a < values.size(); ++a)
         for (std::size_t b = a + 1; b < values.size(); ++b)
@@ -1703,6 +1709,7 @@ private:
         for (std::size_t a = 0; a < all_.size(); ++a)
             for (std::size_t b = a + 1; b < all_.size(); ++b) {
                 if (!all_[a].is_known || !all_[b].is_known) continue;
+                if (!all_[a].has_turns() || !all_[b].has_turns()) continue;  // one is lost
                 wake(all_[a]);  // which may be asked
                 const live_target &one = all_[a].server, &other = all_[b].server;
                 if (are_one_server(one.load(), other.load()))
@@ -1908,8 +1915,11 @@ public:
                 refuse({"compare: a setting's API generates tokens and another's does not, which "
                         "have nothing in common to be compared on"});
         run_mode mode = mode_of(of_each_.baseline, who_.name, asked_);
-        mode.begin(budget_began_ns());
         vector<setting_under_test> under_test = parts_of(whole);
+        await_start([&](double within_s, const std::string& ready) {
+            for (setting_under_test& s : under_test) s.server.await_start(within_s, ready);
+        });
+        mode.begin(budget_began_ns());
         if (stop_asked.load())
             throw no_server("the run was interrupted before this comparison began");
         settings_run(under_test, whole, mode, shown_progress()).measure();

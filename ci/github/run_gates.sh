@@ -35,11 +35,12 @@ take LLMBENCH_SERVER "$SERVER"
 take LLMBENCH_BASELINE_SERVER "$BASELINE_SERVER"
 take LLMBENCH_READY_WITHIN "$READY_SECONDS"
 take LLMBENCH_READY_PATH "$READY_PATH"
+if [[ $SERVER || $BASELINE_SERVER ]]; then export LLMBENCH_SKIP_WITHOUT_SERVER=0; fi  # it is theirs
 export LLMBENCH_URL=${LLMBENCH_URL:-http://127.0.0.1:8000}
 export LLMBENCH_REPORT_DIR=${LLMBENCH_REPORT_DIR:-llmbench-report}
 mkdir -p "$LLMBENCH_REPORT_DIR" || refuse "LLMBENCH_REPORT_DIR=$LLMBENCH_REPORT_DIR cannot be made" 2
 # A runner may keep its workspace. ctest gives each gate a folder.
-find "$LLMBENCH_REPORT_DIR" '(' -name result.json -o -name junit.xml -o -name summary.md -o -name metrics.txt ')' -delete
+find -H "$LLMBENCH_REPORT_DIR" '(' -name result.json -o -name junit.xml -o -name summary.md -o -name metrics.txt ')' -delete
 
 set -m  # a process group of its own
 bash --noprofile --norc -eo pipefail -c "$GATES" < /dev/null &
@@ -57,7 +58,7 @@ if [[ $signal ]]; then
 fi
 kill -s KILL -- "-$gates" 2> /dev/null || true  # what the command has left running
 
-if [[ $status == 0 || $status == 77 ]] && [[ ! $(find "$LLMBENCH_REPORT_DIR" -name result.json) ]]; then
+if [[ $status == 0 || $status == 77 ]] && [[ ! $(find -H "$LLMBENCH_REPORT_DIR" -name result.json) ]]; then
     echo "${GITHUB_ACTIONS:+::error::}the command ended with $status and left no result.json in" \
         "$LLMBENCH_REPORT_DIR: no gate ran, or its reports are elsewhere (LLMBENCH_REPORT_DIR)"
     status=3

@@ -170,6 +170,7 @@ function(llmbench_add_gate)
     endif()
     if(arg_SERVER_COMMAND)
         string(SUBSTRING "${server}" 1 -1 server)
+        string(REPLACE ";" "\\;" server "${server}")
         list(APPEND environment "LLMBENCH_SERVER=${server}" "LLMBENCH_READY_PATH=${arg_READY_URL}"
             "LLMBENCH_READY_WITHIN=${arg_READY_WITHIN}")
     endif()

@@ -204,11 +204,11 @@ expect "is compared with none" grep -qE '^  alone  12 runs, last 2026-01-12  ran
 runs_on 5 a b > h/runs.jsonl
 expect "one of two runs" tool 0 --machines h
 expect "has no interval" says "under 3 runs: not compared"
-runs_on 12 $'\e[31mred\n  a' '<b>"$(date)' > h/runs.jsonl
+runs_on 12 $'\e[31mred\n  a' '<b>"(date)' > h/runs.jsonl
 expect "names are text" tool 0 --machines h
 expect "in a line each" [ "$(wc -l < "$log")" = 3 ]
 expect "without what a terminal obeys" [ "$(grep -c $'\e' "$log")" = 0 ]
-expect "as they are, else" says '<b>"$(date)'
+expect "as they are, else" says '<b>"(date)'
 expect "a page has them, too" tool 0 --page page.html
 expect "as text" [ "$(grep -c '<b>' page.html)" = 0 ]
 sed 's/"machine": "[^"]*", //' h/runs.jsonl > h/none.jsonl && rm h/runs.jsonl

@@ -882,6 +882,7 @@ signals() {
 own_servers() {
     local port=${ports[1]} other=${ports[2]} squatter status
     local url=LLMBENCH_URL=http://127.0.0.1:$port server="LLMBENCH_SERVER='$no_doctest' serve {port} 2"
+    # shellcheck disable=SC2317  # called by holds
     nobody_listens() { ! (: < "/dev/tcp/127.0.0.1/$1") 2> /dev/null; }
 
     # One start for both gates, and its log is beside the reports.

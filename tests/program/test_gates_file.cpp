@@ -160,7 +160,7 @@ TEST_CASE("mixes, side tasks and steps before a repeat") {
                         "temperature = 0.5\n"
                         "cost = 2.5\n"
                         "slo = \"p90(ttft).of(\\\"long\\\") <= 1 s\"\n"
-                        "prepare = [{post = \"/reset_prefix_cache\"}, {prime = true}]\n"
+                        "prepare = [{post = \"/reset_prefix_cache\"}]\n"
                         "[[mixed.part]]\n"
                         "name = \"short\"\n"
                         "weight = 3\n"
@@ -190,9 +190,22 @@ TEST_CASE("mixes, side tasks and steps before a repeat") {
     CHECK(s.beside.begin()->every.seconds() == 2);
     CHECK(s.beside.begin()->may_fail);
     CHECK(str(s.beside.begin()->steps.begin()->body) == "{\"n\": {n}}");
+    REQUIRE(s.prepare.size() == 1);
+    CHECK(str(s.prepare.begin()->path) == "/reset_prefix_cache");
+    CHECK((*s.cost).usd == 2.5);
+}
+
+TEST_CASE("a gate on work is primed before its load") {
+    const gates_at file(std::string(server) +
+                        "[counted]\n"
+                        "users = 4\n"
+                        "requests = 24\n"
+                        "prefix-tokens = 256\n"
+                        "slo = \"cached_tokens == expected\"\n"
+                        "prepare = [{post = \"/flush_cache\"}, {prime = true}]\n");
+    const scenario s = file.read().gates[0].what;
     REQUIRE(s.prepare.size() == 2);
     CHECK(str((s.prepare.begin() + 1)->path) == "prime()");
-    CHECK((*s.cost).usd == 2.5);
 }
 
 TEST_CASE("a mistake is refused with file, line, table, key, value and what is allowed") {

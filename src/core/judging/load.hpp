@@ -52,7 +52,9 @@ inline trend trend_of(const vector<double>& values) {
 }
 
 /// A request's tokens; an answer without a count is one piece of work.
-inline double work_of(const record& r) { return std::max(1.0, as_number(r.output_tokens)); }
+inline double work_of(const record& r) {
+    return std::max(1.0, static_cast<double>(r.output_tokens));
+}
 /// A request, or a session of several steps.
 struct load_unit {
     long long scheduled_ns = 0, end_ns = 0;
@@ -188,10 +190,10 @@ inline double excess_of(const repeat_data& d, double asked, long long from_ns, l
     vector<double> delivered(parts + 1, 0.0);
     for (const record& r : d.records) {
         if (r.status != request_status::ok) continue;
-        const double first = as_number(r.first_token_ns - from_ns);
-        const double lasts = std::max(1.0, as_number(r.last_token_ns - r.first_token_ns));
+        const double first = static_cast<double>(r.first_token_ns - from_ns);
+        const double lasts = std::max(1.0, static_cast<double>(r.last_token_ns - r.first_token_ns));
         for (std::size_t i = 0; i <= parts; ++i) {
-            const double until = as_number(to_ns - from_ns) * as_number(i) / parts;
+            const double until = static_cast<double>(to_ns - from_ns) * as_number(i) / parts;
             delivered[i] += work_of(r) * std::clamp((until - first) / lasts, 0.0, 1.0);
         }
     }
@@ -199,6 +201,24 @@ inline double excess_of(const repeat_data& d, double asked, long long from_ns, l
     for (std::size_t i = third; i <= parts; ++i)
         most = std::max(most, delivered[i] - delivered[i - third]);
     return most > 0 ? asked * third / parts / most - 1 : infinity;
+}
+
+/// Of the tokens of units: their variance over their squared mean.
+inline double squared_variation_of(const vector<const load_unit*>& units) {
+    vector<double> tokens;
+    for (const load_unit* u : units) tokens.push_back(u->tokens);
+    return sample_variance(tokens) / std::pow(std::max(1.0, mean_of(tokens)), 2);
+}
+/// The tokens that a load asks for in a time. What a server owes after it is asked for in no third
+/// of it.
+inline double asked_within(const vector<const load_unit*>& asking, long long ns) {
+    const double due_ns = static_cast<double>(ns) * 2 / 3;
+    double asked = 0;
+    for (const load_unit* u : asking) {
+        const double lasts_ns = static_cast<double>(u->end_ns - u->scheduled_ns) - u->waited_ns;
+        asked += u->tokens * std::min(1.0, due_ns / std::max(1.0, lasts_ns));
+    }
+    return asked;
 }
 
 /// How the load exceeded the server in one repeat, nothing where that is not shown. Requests or
@@ -216,7 +236,8 @@ inline cause over_saturated_repeat(const repeat_data& d, double arrival_cv2) {
     vector<long long> ends;
     for (const load_unit& u : units) ends.push_back(u.end_ns);
     std::sort(ends.begin(), ends.end());
-    vector<double> in_flight, tokens;
+    vector<double> in_flight;
+    vector<const load_unit*> asking;
     long long from_ns = 0;
     for (std::size_t k = 0; k < units.size(); ++k) {
         const load_unit& u = units[k];
@@ -225,20 +246,20 @@ inline cause over_saturated_repeat(const repeat_data& d, double arrival_cv2) {
         const auto ended = std::upper_bound(ends.begin(), ends.end(), u.scheduled_ns);
         in_flight.push_back(static_cast<double>(k + 1) -
                             static_cast<double>(ended - ends.begin()));
-        if (u.all_ok) tokens.push_back(u.tokens);
+        if (u.all_ok) asking.push_back(&u);
     }
     const long long to_ns = units.back().scheduled_ns;
     const vector<double> ttft_s = ttft_between(d, *filled, to_ns);
     const double n = static_cast<double>(in_flight.size());
-    if (n < kind.fewest || ttft_s.size() < 20 || tokens.size() < 20) return {};
-    const double work_cv2 = sample_variance(tokens) / std::pow(std::max(1.0, mean_of(tokens)), 2);
+    if (n < kind.fewest || ttft_s.size() < 20 || asking.size() < 20) return {};
+    const double work_cv2 = squared_variation_of(asking);
     // The slope over a random walk has a variance of 6/5 n, over planned arrivals and ends 1/5 n.
     const double wandering = std::sqrt(n * (0.2 * arrival_cv2 + 1.2 * work_cv2));
     const trend grown = trend_of(in_flight), slower = trend_of(ttft_s);
     const double growth = 10 * grown.per_batch;
     const double t_limit = 3.355;  // Student t, 8 degrees of freedom, 0.5 %
     if (growth <= 0.08 * n || grown.t < t_limit || slower.t < t_limit) return {};
-    const double more = n * excess_of(d, n * mean_of(tokens), from_ns, to_ns);
+    const double more = n * excess_of(d, asked_within(asking, to_ns - from_ns), from_ns, to_ns);
     if (growth <= 3.09 * wandering && more <= 1.645 * wandering) return {};
     return cause_with<because::over_saturated>({{"is_baseline", false},
                                                 {"grown", growth},

@@ -208,6 +208,14 @@ protected:
         inside_.emplace(environment_.get());
         began_ns_ = now_ns();
     }
+    /// Waits for servers that are starting, by `wait`. That takes nothing of the time budget.
+    template <class Wait>
+    void await_start(const Wait& wait) const {
+        if (current_environment) return;
+        const long long from_ns = now_ns();
+        wait(asked_.ready_within_s, asked_.ready_path);
+        program_began_ns += now_ns() - from_ns;
+    }
     /// The start of the time budget. In virtual time the budget is used up only by the virtual time
     /// of all gates of the program.
     long long budget_began_ns() const {
@@ -268,7 +276,9 @@ public:
             mode = prepared_mode();
             p = prepared_plan(mode);
             servers.emplace(scenario_, model_.get());
-            await_start(*servers);
+            await_start([&](double within_s, const std::string& ready) {
+                servers->await_start(within_s, ready);
+            });
             mode.begin(budget_began_ns());
         });
         sharing_.take_part(p, scenario_, asked_, number_);
@@ -305,13 +315,6 @@ private:
         return searches() && asked_.calibrate > 0 ? "a calibration run searches no capacity" : "";
     }
     bool searches() const { return scenario_.arrivals.data().is_searched; }
-    /// Waits for servers that are starting. That takes nothing of the time budget.
-    void await_start(gate_servers& servers) const {
-        if (current_environment) return;
-        const long long from_ns = now_ns();
-        servers.await_start(asked_.ready_within_s, asked_.ready_path);
-        program_began_ns += now_ns() - from_ns;
-    }
     /// Enters the environment of its servers, or of the models in their place.
     void enter_environment() {
         if (rehearses()) model_ = the_rehearsals().rehearsal_of(asked_, who_.name, scenario_);

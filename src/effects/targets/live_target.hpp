@@ -136,14 +136,13 @@ public:
         try {
             await_answer(within_s > 0 ? within_s : start_limit_s, ready);
         } catch (const no_server& e) {
-            // A server of ours that is not there is no reason to skip a gate.
-            throw std::runtime_error(reason_in(e) + started_here_->last_words());
+            refuse_to_skip(e);
         }
         if (const std::string how = started_here_->how_it_went(); !how.empty())
             throw std::runtime_error(how + started_here_->last_words());
     }
     /// `at_most_s`: limit on the server's time to get ready.
-    void bring_up(double at_most_s = infinity) {
+    void bring_up(double at_most_s = infinity) try {
         if (switch_) switch_->make_room(at_most_s);
         take_address(at_most_s);
         await_ready(std::min(at_.ready_within.seconds(), at_most_s));
@@ -152,6 +151,8 @@ public:
         if (!page_.empty()) at_.metrics_url = filled_in(page_, "{port}", load_.url.port);
         if (is_process()) await_first_answer();
         pages_ = pages_of(at_, load_, facts_.url);
+    } catch (const no_server& e) {
+        refuse_to_skip(e);
     }
     /// Measures the time to a cold server's first answer to requests like these, within so many
     /// seconds. Refuses a target that is never cold, or an unused command.
@@ -368,6 +369,11 @@ private:
         return asked.port == its.port && asked.socket == its.socket &&
                (asked.host == its.host || (is_this_host(asked) && is_this_host(its)));
     }
+    /// In a handler. A server that this program started and that is not there is no reason to skip.
+    [[noreturn]] void refuse_to_skip(const no_server& e) const {
+        if (!started_here_) throw;
+        throw std::runtime_error(reason_in(e) + started_here_->last_words());
+    }
     /// The wait of `await_start`.
     void await_answer(double within_s, const std::string& ready) {
         if (ready.empty()) return await_ready(std::max(at_.ready_within.seconds(), within_s));
@@ -378,6 +384,7 @@ private:
         const http_url url = parsed_url(ready, "LLMBENCH_READY_PATH");
         await_at(server_at(url, url.tls ? new_shared<tls_client>(at_.tls, url) : nullptr),
                  url.path + url.query, login_line(url), within_s, until_ns, is_200);
+        await_ready(std::max(seconds_until(until_ns), 0.1));  // it may be the other server's URL
     }
     /// Waits for an endpoint that may be starting or loading its model.
     void await_ready(double within_s) {

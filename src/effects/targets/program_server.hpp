@@ -44,10 +44,12 @@ public:
         if (running_ || rank_of_program() > 0) return;
         const http_answer there =
             blocking_get(at, inquiry_path(at, at.api->ready), at.fields, 2);
-        if (there.status != 0 && there.status != 502)
-            throw std::runtime_error(name_ + printed(" is set, and something answers at its URL "
-                                                     "already (HTTP %d): ", there.status) +
-                                     shown_url(at.whole_url));
+        const bool is_silent = there.distrusted || there.error.starts_with("no answer");
+        if (is_silent || (there.status != 0 && there.status != 502))
+            throw std::runtime_error(
+                name_ + " is set, and something answers at its URL already (" +
+                (is_silent ? there.error : printed("HTTP %d", there.status)) +
+                "): " + shown_url(at.whole_url));
         vector<std::string> secrets = at.secrets;
         add_secrets_named_in(secrets, command);
         const std::string directory = report_directory();

@@ -204,8 +204,11 @@ public:
                 refuse({"compare: a setting's API generates tokens and another's does not, which "
                         "have nothing in common to be compared on"});
         run_mode mode = mode_of(of_each_.baseline, who_.name, asked_);
-        mode.begin(budget_began_ns());
         vector<setting_under_test> under_test = parts_of(whole);
+        await_start([&](double within_s, const std::string& ready) {
+            for (setting_under_test& s : under_test) s.server.await_start(within_s, ready);
+        });
+        mode.begin(budget_began_ns());
         if (stop_asked.load())
             throw no_server("the run was interrupted before this comparison began");
         settings_run(under_test, whole, mode, shown_progress()).measure();

@@ -266,6 +266,7 @@ private:
         for (std::size_t a = 0; a < all_.size(); ++a)
             for (std::size_t b = a + 1; b < all_.size(); ++b) {
                 if (!all_[a].is_known || !all_[b].is_known) continue;
+                if (!all_[a].has_turns() || !all_[b].has_turns()) continue;  // one is lost
                 wake(all_[a]);  // which may be asked
                 const live_target &one = all_[a].server, &other = all_[b].server;
                 if (are_one_server(one.load(), other.load()))

@@ -85,6 +85,7 @@ public:
     }
     std::string end_turn() override try {
         ++loads_;
+        if (stop_asked.load()) return {};  // a runner that cancels a job does not wait for answers
         for (const server_in_turns* one : group()) {
             const bool should = one != this;
             if (one->is_asleep_by_itself() == should) continue;
@@ -121,8 +122,9 @@ private:
         for (const task_step& s : steps) all += (all.empty() ? "" : ", ") + step_name(s);
         return all;
     }
-    [[noreturn]] void fail(const char* to, const std::string& why) const {
-        has_failed() = true;
+    /// `is_cut`: the gate's time ended, or it was interrupted, which is no fault of the server.
+    [[noreturn]] void fail(const char* to, const std::string& why, bool is_cut = false) const {
+        if (!is_cut && !stop_asked.load()) has_failed() = true;
         throw std::runtime_error("switched: " + url() + " was to " + to + ": " + why);
     }
     bool is_asleep_by_itself() const {
@@ -144,28 +146,31 @@ private:
     /// Posts, and waits until the server tells that it has done it.
     void become(bool sleeping, double at_most_s) {
         const char* const to = sleeping ? "sleep" : "wake";
-        const double within_s = std::min(its_.within_s, at_most_s);
-        const long long until_ns = now_ns() + ns_of(within_s);
+        const long long until_ns = now_ns() + ns_of(std::min(its_.within_s, at_most_s));
+        const auto is_cut = [&] { return at_most_s < its_.within_s && now_ns() >= until_ns; };
         const std::string late = " (its .ready_within is " + time_text(its_.within_s) + ")";
         for (const task_step& s : sleeping ? its_.how.sleep : its_.how.wake) {
             const double left_s = std::max(seconds_until(until_ns), 0.1);
             if (const std::string why = fault_of_step(s, *on_, 0, left_s); !why.empty())
-                fail(to, why + (now_ns() < until_ns ? "" : late));
+                fail(to, why + (now_ns() < until_ns ? "" : late), is_cut());
         }
         if (its_.how.state.empty()) return;
         const auto is_over = [&] { return stop_asked.load() || is_asleep_by_itself() == sleeping; };
         if (!comes_by(is_over, until_ns, 0.1))
-            fail(to, "GET " + str(its_.how.state) + " still says that it does not" + late);
+            fail(to, "GET " + str(its_.how.state) + " still says that it does not" + late,
+                 is_cut());
     }
     void sleep(double at_most_s) {
         if (sleeps_ || !on_) return;
         rest(on_->pages());
+        if (on_->pages().first_is_servers && requests_at(reading_of_server(on_->pages())) > 0)
+            fail("sleep", "its metrics page still has requests that run or wait");
         sleeps_ = true;  // also without an answer it may
         become(true, at_most_s);
     }
     void wake(const request_spec& like, double at_most_s) {
+        sleeps_ = false;  // also without an answer it may be awake
         become(false, at_most_s);
-        sleeps_ = false;
         const long long until_ns = now_ns() + ns_of(std::min(its_.within_s, at_most_s));
         std::string why;
         const auto is_over = [&] {
@@ -174,7 +179,8 @@ private:
             return why.empty() || stop_asked.load();
         };
         comes_by(is_over, until_ns, 0.05);
-        if (!why.empty()) fail("answer after its wake", why);
+        if (!why.empty())
+            fail("answer after its wake", why, at_most_s < its_.within_s && now_ns() >= until_ns);
     }
 
     /// What is left behind by the first one that goes: all awake after a failure, else each
@@ -186,7 +192,8 @@ private:
                 if (one->its_.is_process != is_process || one->sleeps_ == should ||
                     should != to_sleep)
                     continue;
-                contained([&] { one->become(should, infinity); }, [](const char*) {});
+                const double within_s = stop_asked.load() ? 3 : infinity;
+                contained([&] { one->become(should, within_s); }, [](const char*) {});
                 one->sleeps_ = should;
             }
         };

@@ -189,6 +189,26 @@ TEST_CASE("a load asks for more than the server delivers at its fastest, or it k
     CHECK(excess_of(repeat_data(), 1, 0, 1) == infinity);
 }
 
+// 30 % of the answers are longer than the load. Each waits a little for the steps of those in flight.
+TEST_CASE("answers that end after the load are asked for by none of it") {
+    int flagged = 0;
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+        generator draws(seed, 7);
+        vector<request> requests;
+        int running = 0;
+        for (int i = 0; i < 240; ++i) {
+            const bool is_long = draws.uniform() < 0.3;
+            running += is_long;
+            const double at = 250.0 * i, waits = 50 + running;
+            requests.push_back(is_long ? answered(at, waits, 100, 600) : answered(at, waits, 20, 11));
+        }
+        measurement m = measured({repeat_of(requests), repeat_of(requests)});
+        m.arrival_cv2 = 1;
+        flagged += !over_saturation_reason(m).empty();
+    }
+    CHECK(flagged <= 10);  // all of them by the growth of what is in flight
+}
+
 TEST_CASE("over-saturation must be shown in most repeats of an arm") {
     measurement m = queueing(2);
     m.candidate = {queueing_repeat(2), queueing_repeat(0.5)};

@@ -63,7 +63,8 @@ inline series_machines machines_of(const history_series& s, const vector<run_lev
             out.all.push_back({.name = r.machine, .first_run = i});
             at = out.all.end() - 1;
         }
-        out.of_run.push_back(static_cast<std::size_t>(at - out.all.begin()));
+        out.of_run.push_back(r.machine.empty() ? ~std::size_t{0}
+                                               : static_cast<std::size_t>(at - out.all.begin()));
         if (r.machine.empty()) continue;
         at->last = r.at;
         at->last_run = i;
@@ -253,7 +254,9 @@ inline bool is_of_main(const series_machines& of, const vector<run_level>& runs,
         const double share =
             had[m] > 0 ? had[m] / static_cast<double>(at - from) : 1 / (machines + 1);
         const bool is_alone = others == 0 && share < 1;
-        if (is_alone && std::pow(share, end - at) > alone_by_chance) return false;
+        // A machine that ran once, long ago, keeps no step of main from being seen for weeks.
+        const double again = std::min(share, 2.0 / 3);
+        if (is_alone && std::pow(again, end - at) > alone_by_chance) return false;
         if (others > 0 && sum / others / step < 0.5) return false;
     }
     return true;
@@ -283,8 +286,15 @@ inline series_machines effects_in(const history_series& s, const vector<run_leve
     series_machines of = machines_of(s, runs);
     const bool any = any_of(of.all, [](const machine_effect& m) { return m.overlaps; });
     set_medians(of, runs);
-    for (int i = 0; any && i < 4; ++i)
+    // Medians may take a step of main for an effect, which a few turns undo slowly.
+    for (int i = 0; any && i < 30; ++i) {
+        const vector<double> before = of.by_run;
         set_effects(of, distances_of(runs, levels_of_main(s, without_machines(runs, of), of), of));
+        double moved = 0;
+        for (std::size_t k = 0; k < before.size(); ++k)
+            moved = std::max(moved, std::fabs(of.by_run[k] - before[k]));
+        if (moved < 1e-6) break;
+    }
     return of;
 }
 /// The degrees of freedom that the effects take from the spread of runs.
