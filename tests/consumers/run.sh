@@ -100,7 +100,7 @@ if [[ $kind == package ]]; then
         echo "a gate measured another server than its own"
         exit 1
     fi
-    grep -q "the server needs a URL of its own: something is there already" squatted.log
+    grep -q "something answers at its URL already" squatted.log
     kill "$squatter"
     squatter=''
     # What is written wrong is told by name when it is configured.

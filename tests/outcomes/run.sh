@@ -19,7 +19,7 @@ source "$(dirname "$source")/../support/checks.sh"
 
 # The simulated server in real time, for the cases that are about signals, threads and the clock. Cases
 # that run side by side have one each: a gate is invalid if its server answers others, too.
-mapfile -t ports < <(python3 "$(dirname "$source")/../support/free_ports.py" 7 | tr ' ' '\n')
+mapfile -t ports < <(python3 "$(dirname "$source")/../support/free_ports.py" 9 | tr ' ' '\n')
 served=()
 serve() {
     if [[ ${served[$1]:-} ]]; then return; fi
@@ -880,7 +880,7 @@ signals() {
 
 # ---- servers that the environment's commands start
 own_servers() {
-    local port=${ports[1]} other=${ports[2]} squatter status
+    local port=${ports[7]} other=${ports[8]} squatter status
     local url=LLMBENCH_URL=http://127.0.0.1:$port server="LLMBENCH_SERVER='$no_doctest' serve {port} 2"
     # shellcheck disable=SC2317  # called by holds
     nobody_listens() { ! (: < "/dev/tcp/127.0.0.1/$1") 2> /dev/null; }
