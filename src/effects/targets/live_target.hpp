@@ -138,8 +138,12 @@ public:
         } catch (const no_server& e) {
             refuse_to_skip(e);
         }
-        if (const std::string how = started_here_->how_it_went(); !how.empty())
-            throw std::runtime_error(how + started_here_->last_words());
+        const std::string how = started_here_->how_it_went();
+        if (how.empty()) return;
+        // A runner that cancels a job tells each of its processes, and this one may be the last.
+        const auto is_told = [] { return stop_asked.load(); };
+        if (comes_by(is_told, now_ns() + ns_of(0.5), 0.02)) return;
+        throw std::runtime_error(how + started_here_->last_words());
     }
     /// `at_most_s`: limit on the server's time to get ready.
     void bring_up(double at_most_s = infinity) try {
