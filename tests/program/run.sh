@@ -849,7 +849,7 @@ counts() {
         engine=$!
         wait_for_port "$at"
         ends 1 run --config counted.toml
-        says_like 'FAIL +prefilled_tokens <= [0-9]+'
+        says_like 'FAIL +prefilled_tokens == [0-9]+'
         kill "$engine"
         wait "$engine" 2> /dev/null || true
     done
