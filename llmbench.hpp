@@ -2761,7 +2761,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 37,942 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 37,945 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -17670,7 +17670,7 @@ inline cause cached_on_page(const measurements& e, const slo& s) {
                    ? cause_with<because::cached_on_page>({{"cached", c.cached_tokens},
                                                           {"reported", c.cached_reported},
                                                           {"repeat", d.index + 1}})
-                       : cause{};
+                   : cause{};
     });
 }
 /// Why the server metrics do not support an objective.
@@ -29678,7 +29678,7 @@ inline std::string report_html(const vector<gate_report>& gates,
 #include <condition_variable>
 #include <csignal>  // signal, SIGPIPE, SIGXFSZ
 #include <ctime>  // clock_gettime, strftime, time_t, timespec
-#include <filesystem>  // error_code, create_directories, equivalent, a baseline, ...
+#include <filesystem>  // error_code, equivalent, a baseline, and where reports go
 #include <fstream>  // ifstream, getline, ofstream, ios, istream
 #include <iostream>  // cout, ios_base, cerr
 #include <latch>  // the start of a load
@@ -35041,6 +35041,10 @@ inline bool is_this_host(const http_url& u) {
     return !u.socket.empty() || u.host == "localhost" || u.host == "::1" ||
            u.host.compare(0, 4, "127.") == 0;
 }
+/// Whether two URLs name one host, by whatever name of this one.
+inline bool are_on_one_host(const http_url& a, const http_url& b) {
+    return a.host == b.host || (is_this_host(a) && is_this_host(b));
+}
 /// Returns a note on a proxy that the environment names for this server, as for curl, and that is
 /// not used; "" if none.
 inline std::string ignored_proxy(const http_url& u, const variable_lookup& look_up) {
@@ -36119,13 +36123,16 @@ inline carried_command carried_out(const std::string& line, const load_target& t
     return c;
 }
 
+/// A log file among the reports, whose directory is there then.
+inline std::string log_among_reports(const std::string& name) {
+    std::error_code ignored;
+    std::filesystem::create_directories(report_directory(), ignored);
+    return report_directory() + "/" + name;
+}
 /// The log file of the program's next server.
 inline std::string next_log(run_variant variant) {
-    const std::string directory = report_directory();
-    std::error_code ignored;
-    std::filesystem::create_directories(directory, ignored);
-    return directory + "/" + (variant == run_variant::baseline ? "baseline-" : "server-") +
-           std::to_string(++servers_started) + ".log";
+    const std::string whose = variant == run_variant::baseline ? "baseline-" : "server-";
+    return log_among_reports(whose + std::to_string(++servers_started) + ".log");
 }
 
 /// process{...}: a server that runs from start() to end().
@@ -36242,11 +36249,8 @@ public:
                 "): " + shown_url(at.whole_url));
         vector<std::string> secrets = at.secrets;
         add_secrets_named_in(secrets, command);
-        const std::string directory = report_directory();
         const bool is_second = name_ != "LLMBENCH_SERVER";
-        std::error_code ignored;
-        std::filesystem::create_directories(directory, ignored);
-        log_ = directory + (is_second ? "/baseline-server.log" : "/server.log");
+        log_ = log_among_reports(is_second ? "baseline-server.log" : "server.log");
         const process what{.command = command};
         const int port = parsed_number<int>(at.url.port).value_or(0);
         running_ = std::make_unique<server_process>(what, port, log_, secrets);
@@ -36945,7 +36949,7 @@ private:
         if (other.empty() || process_ || own_) return false;
         const http_url its = parsed_url(other, "target"),
                        own = parsed_url(str(at_.url), is_baseline_ ? "baseline" : "endpoint.url");
-        return its.host != own.host && !(is_this_host(its) && is_this_host(own));
+        return !are_on_one_host(its, own);
     }
     /// Starts a process, and finds the server's address and secrets.
     void take_address(double at_most_s) {
@@ -36988,8 +36992,7 @@ private:
         if (url == str(at_.url)) return true;
         if (url.empty()) return false;
         const http_url asked = parsed_url(url, given_.url_name), its = url_of();
-        return asked.port == its.port && asked.socket == its.socket &&
-               (asked.host == its.host || (is_this_host(asked) && is_this_host(its)));
+        return asked.port == its.port && asked.socket == its.socket && are_on_one_host(asked, its);
     }
     /// In a handler. A server that this program started and that is not there is no reason to skip.
     [[noreturn]] void refuse_to_skip(const no_server& e) const {

@@ -26,9 +26,10 @@ if [[ ${RUN_GATES-} != "$$" ]]; then
     exec env "${without[@]}" "RUN_GATES=$$" bash "${BASH_SOURCE[0]}"
 fi
 unset RUN_GATES GITHUB_OUTPUT
-refuse() { echo "${GITHUB_ACTIONS:+::error::}run_gates.sh: $1"; exit "$2"; }
+wrong() { echo "${GITHUB_ACTIONS:+::error::}$1"; }
+refuse() { wrong "run_gates.sh: $1"; exit 2; }
 
-[[ $GATES ]] || refuse "GATES must be set: it is the command that runs the gates" 2
+[[ $GATES ]] || refuse "GATES must be set: it is the command that runs the gates"
 # take VARIABLE VALUE: it is set for the gates, unless the value is empty
 take() { if [[ $2 ]]; then export "$1=$2"; fi; }
 take LLMBENCH_SERVER "$SERVER"
@@ -38,7 +39,7 @@ take LLMBENCH_READY_PATH "$READY_PATH"
 if [[ $SERVER || $BASELINE_SERVER ]]; then export LLMBENCH_SKIP_WITHOUT_SERVER=0; fi  # it is theirs
 export LLMBENCH_URL=${LLMBENCH_URL:-http://127.0.0.1:8000}
 export LLMBENCH_REPORT_DIR=${LLMBENCH_REPORT_DIR:-llmbench-report}
-mkdir -p "$LLMBENCH_REPORT_DIR" || refuse "LLMBENCH_REPORT_DIR=$LLMBENCH_REPORT_DIR cannot be made" 2
+mkdir -p "$LLMBENCH_REPORT_DIR" || refuse "LLMBENCH_REPORT_DIR=$LLMBENCH_REPORT_DIR cannot be made"
 # A runner may keep its workspace. ctest gives each gate a folder.
 find -H "$LLMBENCH_REPORT_DIR" '(' -name result.json -o -name junit.xml -o -name summary.md -o -name metrics.txt ')' -delete
 
@@ -59,8 +60,7 @@ fi
 kill -s KILL -- "-$gates" 2> /dev/null || true  # what the command has left running
 
 if [[ $status == 0 || $status == 77 ]] && [[ ! $(find -H "$LLMBENCH_REPORT_DIR" -name result.json) ]]; then
-    echo "${GITHUB_ACTIONS:+::error::}the command ended with $status and left no result.json in" \
-        "$LLMBENCH_REPORT_DIR: no gate ran, or its reports are elsewhere (LLMBENCH_REPORT_DIR)"
+    wrong "the command ended with $status and left no result.json in $LLMBENCH_REPORT_DIR: no gate ran, or its reports are elsewhere (LLMBENCH_REPORT_DIR)"
     status=3
 fi
 if [[ $output ]]; then echo "status=$status" >> "$output"; fi

@@ -142,5 +142,15 @@ template <class F> std::string refusal_by(F&& f) {
 inline std::string refusal_of(const llmbench::scenario& s) {
     return refusal_by([&] { llmbench::run(s); });
 }
+/// Why a run has no result, "" where it has one. Inside of a test case it would fail that one.
+inline std::string why_no_result(const llmbench::scenario& s) {
+    std::string why;
+    refusal_by([&] {
+        try {
+            llmbench::run(s);
+        } catch (const std::exception& e) { why = e.what(); }
+    });
+    return why;
+}
 
 }  // namespace live

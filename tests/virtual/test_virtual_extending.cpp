@@ -174,19 +174,6 @@ TEST_CASE("an API of one's own that cannot be is refused before the load, and so
     CHECK(host.log().empty());
 }
 
-namespace {
-/// Why a gate came to no verdict.
-std::string ended_why(const scenario& s) {
-    std::string why;
-    refusal_by([&] {
-        try {
-            run(s);
-        } catch (const std::exception& e) { why = e.what(); }
-    });
-    return why;
-}
-}  // namespace
-
 TEST_CASE("a function of the user's that throws while the load is sent ends the gate in a sentence") {
     const scripted::server host([](const scripted::request&) {
         return scripted::answer{scripted::send(acme_answer())};
@@ -196,12 +183,12 @@ TEST_CASE("a function of the user's that throws while the load is sent ends the 
         if (std::string(r.prompt()).find("city") != std::string::npos) throw 42;
         r.text("say", r.prompt());
     };
-    CHECK(holds(ended_why(speaking(host, fickle, "fickle")), ".write of the API \"acme\" throws"));
+    CHECK(holds(why_no_result(speaking(host, fickle, "fickle")), ".write of the API \"acme\" throws"));
     fickle.write = [](api_request& r) {
         if (std::string(r.prompt()).find("city") != std::string::npos)
             throw std::invalid_argument("stoi");
     };
-    CHECK(holds(ended_why(speaking(host, fickle, "fickle")), ".write of the API \"acme\" throws: stoi"));
+    CHECK(holds(why_no_result(speaking(host, fickle, "fickle")), ".write of the API \"acme\" throws: stoi"));
 
     const scratch files;
     const std::string file = files.file("qa.jsonl");
@@ -215,14 +202,14 @@ TEST_CASE("a function of the user's that throws while the load is sent ends the 
                                return std::stoi(key) == 1;
                            }};
     s.slos = {accuracy >= 10_pct};
-    CHECK(holds(ended_why(s), "the grader of the questions throws: stoi"));
+    CHECK(holds(why_no_result(s), "the grader of the questions throws: stoi"));
     s.workload = generated([](request_index i, draw&) -> prompt {
         if (i >= 100) throw std::runtime_error("row 100 is broken");
         return {.text = "Name a city.", .output_tokens = 4};
     });
     s.slos = {p50(e2e) <= 1_min};
     s.requests = 200;
-    CHECK(holds(ended_why(s), "for request 100 its function throws: row 100 is broken"));
+    CHECK(holds(why_no_result(s), "for request 100 its function throws: row 100 is broken"));
 }
 
 // ---- reports

@@ -39,16 +39,6 @@ std::string turns_of(const scripted::server& server) {
     }
     return turns;
 }
-/// Why there is no result. Inside of a test case this would be an assertion of it.
-std::string why_of(const scenario& s) {
-    std::string why;
-    refusal_by([&] {
-        try {
-            run(s);
-        } catch (const std::runtime_error& e) { why = e.what(); }
-    });
-    return why;
-}
 }  // namespace
 
 TEST_CASE("each repeat is prepared before its first request, with the key of the server") {
@@ -86,7 +76,7 @@ TEST_CASE("a server that cannot be prepared is measured no further, and the sent
     const scripted::server refuses =
         prepared_server({scripted::send(scripted::json("404 Not Found", R"({"detail":"Not Found"})"))});
     scenario s = prepared_on(refuses.url(), "not prepared");
-    CHECK(why_of(s) == "prepare, before repeat 1 on " + refuses.url() +
+    CHECK(why_no_result(s) == "prepare, before repeat 1 on " + refuses.url() +
                            ": POST /reset_prefix_cache was answered with HTTP 404: {\"detail\":\"Not Found\"}");
     CHECK(turns_of(refuses) == "R");
     CHECK(reported_gate("not prepared").get("outcome").to_str() == "invalid");
@@ -94,7 +84,7 @@ TEST_CASE("a server that cannot be prepared is measured no further, and the sent
     const scripted::server silent = prepared_server({scripted::stall()});
     s = prepared_on(silent.url(), "never prepared");
     s.limits = {.first_event = 1_s, .between_events = 1_s, .total = 2_s};
-    const std::string why = why_of(s);
+    const std::string why = why_no_result(s);
     CHECK(holds(why, "POST /reset_prefix_cache failed: "));
     CHECK(holds(why, "within 2 s"));
     CHECK(turns_of(silent) == "R");

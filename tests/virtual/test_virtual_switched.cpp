@@ -100,16 +100,6 @@ scenario pair_of(const any_target& mine, const any_baseline& its, const char* na
 scenario pair_of(const sleeper& mine, const sleeper& its, const char* name) {
     return pair_of(switched(mine.at(), vllm_sleep(1)), switched(its.at(), vllm_sleep(1)), name);
 }
-/// Why there is no result. Inside of a test case this would be an assertion of it.
-std::string why_of(const scenario& s) {
-    std::string why;
-    refusal_by([&] {
-        try {
-            run(s);
-        } catch (const std::runtime_error& e) { why = e.what(); }
-    });
-    return why;
-}
 
 }  // namespace
 
@@ -152,20 +142,20 @@ TEST_CASE("a server that does not sleep ends the gate, and all are left awake") 
     sleeper mine(one), its(one);
     SUBCASE("it refuses to") {
         its.on_sleep = sleeper::fails();
-        CHECK(holds(why_of(pair_of(mine, its, "no sleep")),
+        CHECK(holds(why_no_result(pair_of(mine, its, "no sleep")),
                     "switched: " + its.url() + " was to sleep: POST /sleep?level=1 was answered with "
                     "HTTP 500: "));
     }
     SUBCASE("it takes longer than .ready_within") {
         its.on_sleep = {scripted::wait(std::chrono::seconds(30)),
                         scripted::send(scripted::json("200 OK", "{}"))};
-        CHECK(why_of(pair_of(mine, its, "slow sleep")) ==
+        CHECK(why_no_result(pair_of(mine, its, "slow sleep")) ==
               "switched: " + its.url() + " was to sleep: POST /sleep?level=1 failed: no answer within "
               "20 s (its .ready_within is 20 s)");
     }
     SUBCASE("it says that it did, and tells that it does not") {
         its.ignores_sleep = true;
-        CHECK(why_of(pair_of(mine, its, "sleepless")) ==
+        CHECK(why_no_result(pair_of(mine, its, "sleepless")) ==
               "switched: " + its.url() + " was to sleep: GET /is_sleeping still says that it does not "
               "(its .ready_within is 20 s)");
     }
@@ -178,20 +168,20 @@ TEST_CASE("a server that does not wake ends the gate, and its time is limited") 
     sleeper mine(one), its(one);
     SUBCASE("it refuses to") {
         mine.on_wake = sleeper::fails();
-        CHECK(holds(why_of(pair_of(mine, its, "no wake")),
+        CHECK(holds(why_no_result(pair_of(mine, its, "no wake")),
                     "switched: " + mine.url() + " was to wake: POST /wake_up was answered with HTTP "
                     "500: "));
     }
     SUBCASE("it takes longer than .ready_within") {
         mine.on_wake = {scripted::wait(std::chrono::seconds(30)),
                         scripted::send(scripted::json("200 OK", "{}"))};
-        CHECK(why_of(pair_of(mine, its, "slow wake")) ==
+        CHECK(why_no_result(pair_of(mine, its, "slow wake")) ==
               "switched: " + mine.url() + " was to wake: POST /wake_up failed: no answer within 20 s "
               "(its .ready_within is 20 s)");
     }
     SUBCASE("it gives no answer after its wake") {
         mine.server.answer_check(sleeper::fails());
-        CHECK(why_of(pair_of(mine, its, "mute")) ==
+        CHECK(why_no_result(pair_of(mine, its, "mute")) ==
               "switched: " + mine.url() + " was to answer after its wake: HTTP 500");
     }
     CHECK(mine.is_awake());
@@ -221,7 +211,7 @@ TEST_CASE("a load beside a server that is awake is invalid, by what the servers 
               "server: " + mine.url() + " said that it sleeps (GET /is_sleeping) while it was measured");
     }
     SUBCASE("a server does not tell") {
-        CHECK(holds(why_of(pair_of(switched(mine.at(), {{post("/sleep")}, {post("/wake_up")}, "/asleep"}),
+        CHECK(holds(why_no_result(pair_of(switched(mine.at(), {{post("/sleep")}, {post("/wake_up")}, "/asleep"}),
                                    switched(its.at(), vllm_sleep(1)), "untold")),
                     "switched: " + mine.url() + " was to tell whether it sleeps: GET /asleep answered "
                     "HTTP 200"));

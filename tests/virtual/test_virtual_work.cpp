@@ -511,16 +511,6 @@ struct held_server {
                    .repeats = 2};
         return s;
     }
-    /// Why there is no result.
-    std::string why_of(const scenario& s) const {
-        std::string why;
-        refusal_by([&] {
-            try {
-                run(s);
-            } catch (const std::runtime_error& e) { why = e.what(); }
-        });
-        return why;
-    }
 };
 const char* const ok = "200 OK";
 
@@ -604,19 +594,19 @@ TEST_CASE("a server is released once its page shows all requests, or 2 s after t
 
 TEST_CASE("a server that does not hold, or does not go on, is measured no further, and is released") {
     held_server refuses{"404 Not Found", ok};
-    CHECK(refuses.why_of(refuses.burst("not held")) ==
+    CHECK(why_no_result(refuses.burst("not held")) ==
           "arrivals, held in repeat 1 on " + refuses.server.url() +
               ": POST /pause?mode=keep was answered with HTTP 404: {}");
     CHECK(refuses.turns() == "PR");
     CHECK(reported_gate("not held").get("outcome").to_str() == "invalid");
 
     held_server silent{"", ok};
-    CHECK(silent.why_of(silent.burst("never held")).ends_with(
+    CHECK(why_no_result(silent.burst("never held")).ends_with(
         "POST /pause?mode=keep failed: no answer within 30 s"));
     CHECK(silent.turns() == "PR");
 
     held_server stays{ok, "500 Internal Server Error"};
-    CHECK(stays.why_of(stays.burst("not released")) ==
+    CHECK(why_no_result(stays.burst("not released")) ==
           "arrivals, held in repeat 1 on " + stays.server.url() +
               ": POST /resume was answered with HTTP 500: {}; the server may hold its requests "
               "still");

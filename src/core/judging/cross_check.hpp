@@ -343,7 +343,7 @@ inline cause cached_on_page(const measurements& e, const slo& s) {
                    ? cause_with<because::cached_on_page>({{"cached", c.cached_tokens},
                                                           {"reported", c.cached_reported},
                                                           {"repeat", d.index + 1}})
-                       : cause{};
+                   : cause{};
     });
 }
 /// Why the server metrics do not support an objective.

@@ -51,6 +51,10 @@ inline bool is_this_host(const http_url& u) {
     return !u.socket.empty() || u.host == "localhost" || u.host == "::1" ||
            u.host.compare(0, 4, "127.") == 0;
 }
+/// Whether two URLs name one host, by whatever name of this one.
+inline bool are_on_one_host(const http_url& a, const http_url& b) {
+    return a.host == b.host || (is_this_host(a) && is_this_host(b));
+}
 /// Returns a note on a proxy that the environment names for this server, as for curl, and that is
 /// not used; "" if none.
 inline std::string ignored_proxy(const http_url& u, const variable_lookup& look_up) {

@@ -327,7 +327,7 @@ private:
         if (other.empty() || process_ || own_) return false;
         const http_url its = parsed_url(other, "target"),
                        own = parsed_url(str(at_.url), is_baseline_ ? "baseline" : "endpoint.url");
-        return its.host != own.host && !(is_this_host(its) && is_this_host(own));
+        return !are_on_one_host(its, own);
     }
     /// Starts a process, and finds the server's address and secrets.
     void take_address(double at_most_s) {
@@ -370,8 +370,7 @@ private:
         if (url == str(at_.url)) return true;
         if (url.empty()) return false;
         const http_url asked = parsed_url(url, given_.url_name), its = url_of();
-        return asked.port == its.port && asked.socket == its.socket &&
-               (asked.host == its.host || (is_this_host(asked) && is_this_host(its)));
+        return asked.port == its.port && asked.socket == its.socket && are_on_one_host(asked, its);
     }
     /// In a handler. A server that this program started and that is not there is no reason to skip.
     [[noreturn]] void refuse_to_skip(const no_server& e) const {

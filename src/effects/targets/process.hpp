@@ -267,13 +267,16 @@ inline carried_command carried_out(const std::string& line, const load_target& t
     return c;
 }
 
+/// A log file among the reports, whose directory is there then.
+inline std::string log_among_reports(const std::string& name) {
+    std::error_code ignored;
+    std::filesystem::create_directories(report_directory(), ignored);
+    return report_directory() + "/" + name;
+}
 /// The log file of the program's next server.
 inline std::string next_log(run_variant variant) {
-    const std::string directory = report_directory();
-    std::error_code ignored;
-    std::filesystem::create_directories(directory, ignored);
-    return directory + "/" + (variant == run_variant::baseline ? "baseline-" : "server-") +
-           std::to_string(++servers_started) + ".log";
+    const std::string whose = variant == run_variant::baseline ? "baseline-" : "server-";
+    return log_among_reports(whose + std::to_string(++servers_started) + ".log");
 }
 
 /// process{...}: a server that runs from start() to end().

@@ -7,14 +7,12 @@
 #include "core/base/text.hpp"
 #include "core/dialects/table.hpp"
 #include "effects/system/clock.hpp"
-#include "effects/system/report_directory.hpp"
 #include "effects/system/sharing.hpp"
 #include "effects/net/blocking_http.hpp"
 #include "effects/load/load_target.hpp"
 #include "effects/targets/inquiries.hpp"
 #include "effects/targets/process.hpp"
 
-#include <filesystem>  // create_directories, error_code
 #include <map>
 #include <memory>  // make_unique, unique_ptr
 #include <stdexcept>  // runtime_error
@@ -52,11 +50,8 @@ public:
                 "): " + shown_url(at.whole_url));
         vector<std::string> secrets = at.secrets;
         add_secrets_named_in(secrets, command);
-        const std::string directory = report_directory();
         const bool is_second = name_ != "LLMBENCH_SERVER";
-        std::error_code ignored;
-        std::filesystem::create_directories(directory, ignored);
-        log_ = directory + (is_second ? "/baseline-server.log" : "/server.log");
+        log_ = log_among_reports(is_second ? "baseline-server.log" : "server.log");
         const process what{.command = command};
         const int port = parsed_number<int>(at.url.port).value_or(0);
         running_ = std::make_unique<server_process>(what, port, log_, secrets);

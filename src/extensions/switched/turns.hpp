@@ -143,22 +143,25 @@ private:
                                      R"(, and not {"is_sleeping": true})");
         return told->text == "true";
     }
+    /// Whether a wait ended because the gate has no more than `at_most_s`.
+    bool is_cut(double at_most_s, long long until_ns) const {
+        return at_most_s < its_.within_s && now_ns() >= until_ns;
+    }
     /// Posts, and waits until the server tells that it has done it.
     void become(bool sleeping, double at_most_s) {
         const char* const to = sleeping ? "sleep" : "wake";
         const long long until_ns = now_ns() + ns_of(std::min(its_.within_s, at_most_s));
-        const auto is_cut = [&] { return at_most_s < its_.within_s && now_ns() >= until_ns; };
         const std::string late = " (its .ready_within is " + time_text(its_.within_s) + ")";
         for (const task_step& s : sleeping ? its_.how.sleep : its_.how.wake) {
             const double left_s = std::max(seconds_until(until_ns), 0.1);
             if (const std::string why = fault_of_step(s, *on_, 0, left_s); !why.empty())
-                fail(to, why + (now_ns() < until_ns ? "" : late), is_cut());
+                fail(to, why + (now_ns() < until_ns ? "" : late), is_cut(at_most_s, until_ns));
         }
         if (its_.how.state.empty()) return;
         const auto is_over = [&] { return stop_asked.load() || is_asleep_by_itself() == sleeping; };
         if (!comes_by(is_over, until_ns, 0.1))
             fail(to, "GET " + str(its_.how.state) + " still says that it does not" + late,
-                 is_cut());
+                 is_cut(at_most_s, until_ns));
     }
     void sleep(double at_most_s) {
         if (sleeps_ || !on_) return;
@@ -179,8 +182,7 @@ private:
             return why.empty() || stop_asked.load();
         };
         comes_by(is_over, until_ns, 0.05);
-        if (!why.empty())
-            fail("answer after its wake", why, at_most_s < its_.within_s && now_ns() >= until_ns);
+        if (!why.empty()) fail("answer after its wake", why, is_cut(at_most_s, until_ns));
     }
 
     /// What is left behind by the first one that goes: all awake after a failure, else each

@@ -244,7 +244,8 @@ inline std::string run_words(const series_run& n, const history_series& s, doubl
     for (const double v : n.repeats) repeats += " " + value_words(s.statistic, v);
     return filled("{date}[, {commit}]\n{mean}, repeats{repeats}[\non {machine}]"
                   "{is_left_out?\nleft out}[, {changed}]",
-                  {{"machine", run_machine_words(n, of_machine)}, {"date", n.at.substr(0, 10)}, {"commit", n.commit.substr(0, 8)},
+                  {{"machine", run_machine_words(n, of_machine)},
+                   {"date", n.at.substr(0, 10)}, {"commit", n.commit.substr(0, 8)},
                    {"mean", value_words(s.statistic, mean_of_repeats(n.repeats, s.offset))},
                    {"repeats", repeats}, {"is_left_out", n.is_left_out},
                    {"changed", printable(changed, 200)}});
