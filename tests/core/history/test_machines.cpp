@@ -144,7 +144,7 @@ const vector<std::string> ten = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j
 double a_turns(std::size_t i) { return i % 10 == 0 && i >= 40 ? std::log(1.2) : 0; }
 
 TEST_CASE("from two slow runs on a machine is one that is so slow since then") {
-    for (const std::size_t runs : {60, 80}) {
+    for (const std::size_t runs : {60U, 80U}) {
         const history_series s = runs_on(ten, runs, a_turns);
         const machine_effect a = history_read_as(s, run_on::branch).machines.all[0];
         CHECK(a.turned == doctest::Approx(std::log(1.2)).epsilon(0.1));
