@@ -27,8 +27,6 @@ SAID = {
         "A gate: {first_analysis} to {last_analysis}; up to {last_noisy_analysis} where",
         "A fail takes {first_fail} repeats",
         "live baseline: {first_pair_analysis} to {last_pair_analysis} pairs; up to {last_noisy_pair_analysis} where",
-        "at most {max_probes_of_a_search} probes",
-        "`compare`: {usual_rounds} rounds, or `.repeats` ({fewest_rounds} to {max_rounds})",
     ],
     "tests/README.md": [
         "from the second to the {('', 'first', 'second', 'third', 'fourth', 'fifth', 'sixth', 'seventh', 'eighth')[last_analysis]};",
@@ -48,6 +46,7 @@ SAID = {
     ],
     "guides/comparing.md": [
         "`compare` measures up to {max_settings:word} ways",
+        "each of {usual_rounds:word} rounds (or `.repeats`, {fewest_rounds} to {max_rounds}) every",
         "rest on {first_pair_analysis:word} to {last_pair_analysis:word} paired log ratios; on up to "
         "{last_noisy_pair_analysis:word} where",
     ],
