@@ -91,7 +91,7 @@ repeat_data answers_to(const virtual_load& load, const vector<double>& at, std::
 }
 /// Requests per second that the engine answers when it is never idle.
 double capacity_of(const virtual_load& load) {
-    constexpr std::size_t n = 1500;
+    constexpr std::size_t n = 500;
     const repeat_data d = answers_to(load, vector<double>(n, 0.0), 0, 99);
     long long last = 0;
     for (const record& r : d.records) last = std::max(last, r.end_ns);
@@ -192,7 +192,7 @@ TEST_CASE("a load asks for more than the server delivers at its fastest, or it k
 // 30 % of the answers are longer than the load. Each waits a little for the steps of those in flight.
 TEST_CASE("answers that end after the load are asked for by none of it") {
     int flagged = 0;
-    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    for (std::uint64_t seed = 1; seed <= 12; ++seed) {
         generator draws(seed, 7);
         vector<request> requests;
         int running = 0;
@@ -206,7 +206,7 @@ TEST_CASE("answers that end after the load are asked for by none of it") {
         m.arrival_cv2 = 1;
         flagged += !over_saturation_reason(m).empty();
     }
-    CHECK(flagged <= 10);  // all of them by the growth of what is in flight
+    CHECK(flagged <= 3);  // all of them by the growth of what is in flight
 }
 
 TEST_CASE("over-saturation must be shown in most repeats of an arm") {
@@ -301,21 +301,21 @@ TEST_CASE("the model server of these tests answers about 9.5 requests per second
 }
 
 TEST_CASE("a load that the engine can take is never called over-saturated") {
-    CHECK(flagged_of(20, {}, 0.60) == 0);
-    CHECK(flagged_of(20, {}, 0.85) == 0);
-    CHECK(flagged_of(20, {}, 0.60, 300, 0.25) == 0);  // bursts
-    CHECK(flagged_of(20, {}, 0.85, 100) == 0);
-    CHECK(flagged_of(5, {}, 0.85, 1500) == 0);
+    CHECK(flagged_of(8, {}, 0.60) == 0);
+    CHECK(flagged_of(8, {}, 0.85) == 0);
+    CHECK(flagged_of(8, {}, 0.60, 300, 0.25) == 0);  // bursts
+    CHECK(flagged_of(8, {}, 0.85, 100) == 0);
+    CHECK(flagged_of(2, {}, 0.85, 1500) == 0);
 }
 
 TEST_CASE("a load at exactly the engine's capacity wanders and is hardly ever called over it") {
-    CHECK(flagged_of(40, {}, 1.0) <= 1);
+    CHECK(flagged_of(15, {}, 1.0) <= 1);
 }
 
 TEST_CASE("a load far over the engine's capacity is called over-saturated") {
-    CHECK(flagged_of(20, {}, 1.5) >= 19);
-    CHECK(flagged_of(20, {}, 2.0) == 20);
-    CHECK(flagged_of(10, {}, 1.3, 1500) == 10);  // a longer run shows less
+    CHECK(flagged_of(8, {}, 1.5) >= 7);
+    CHECK(flagged_of(8, {}, 2.0) == 8);
+    CHECK(flagged_of(3, {}, 1.3, 1500) == 3);  // a longer run shows less
 }
 
 TEST_CASE("a pipe that fills with long answers at the start is not called over-saturated") {
@@ -323,11 +323,11 @@ TEST_CASE("a pipe that fills with long answers at the start is not called over-s
     virtual_load load;
     load.outputs = fixed(800);
     load.server.kv.memory_bytes = 1e12;
-    CHECK(flagged_of(10, load, 0.6, 60) == 0);
-    CHECK(flagged_of(10, load, 0.6, 100) == 0);
-    CHECK(flagged_of(10, load, 0.6, 300) == 0);
-    CHECK(flagged_of(10, load, 0.85, 100) == 0);
-    CHECK(flagged_of(10, load, 2.0, 300) == 10);
+    CHECK(flagged_of(4, load, 0.6, 60) == 0);
+    CHECK(flagged_of(4, load, 0.6, 100) == 0);
+    CHECK(flagged_of(4, load, 0.6, 300) == 0);
+    CHECK(flagged_of(4, load, 0.85, 100) == 0);
+    CHECK(flagged_of(4, load, 2.0, 300) == 4);
 }
 
 TEST_CASE("a ramp over the capacity is not called over-saturated, since it grows by design") {
@@ -366,7 +366,7 @@ measurement steady(double rate, int n, double answer_s) {
 }  // namespace
 
 TEST_CASE("the more a load exceeds the server, the less it can pass, however short it is") {
-    for (const long long n : {60ll, 200ll, 1000ll, 4000ll})
+    for (const long long n : {60ll, 200ll, 1000ll})
         for (const double rate : {32.0, 48.0, 64.0, 128.0, 256.0, 1000.0, 30000.0}) {
             CAPTURE(n);
             CAPTURE(rate);
@@ -509,16 +509,16 @@ int sessions_flagged_of(int seeds, double fraction_of_capacity, int sessions) {
 }  // namespace
 
 TEST_CASE("sessions that the engine can take are never called over-saturated, though they fill up") {
-    CHECK(sessions_flagged_of(20, 0.60, 250) == 0);
-    CHECK(sessions_flagged_of(20, 0.85, 250) == 0);
-    CHECK(sessions_flagged_of(5, 0.85, 800) == 0);
-    CHECK(sessions_flagged_of(20, 0.95, 400) <= 1);
+    CHECK(sessions_flagged_of(6, 0.60, 250) == 0);
+    CHECK(sessions_flagged_of(6, 0.85, 250) == 0);
+    CHECK(sessions_flagged_of(2, 0.85, 800) == 0);
+    CHECK(sessions_flagged_of(6, 0.95, 400) <= 1);
 }
 
 TEST_CASE("sessions over the engine's capacity are called over-saturated") {
-    CHECK(sessions_flagged_of(10, 1.2, 800) >= 9);
-    CHECK(sessions_flagged_of(20, 1.5, 400) >= 19);
-    CHECK(sessions_flagged_of(20, 2.0, 400) >= 19);
+    CHECK(sessions_flagged_of(3, 1.2, 800) >= 2);
+    CHECK(sessions_flagged_of(6, 1.5, 400) >= 5);
+    CHECK(sessions_flagged_of(6, 2.0, 400) >= 5);
 }
 
 TEST_CASE("sessions of a search count request by request, and one session alone shows nothing") {
