@@ -359,6 +359,7 @@ private:
         facts_.url = shown_url(load_.whole_url);
         add_query_secrets(load_.secrets, load_.whole_url);
         take_path(load_, str(at_.path));
+        program_server::mask_in_logs(load_.secrets);
         find_server();
         if (!has_key && !given_.key.empty())
             facts_.notes.push_back("LLMBENCH_API_KEY is not sent to " + load_.url.host +

@@ -147,6 +147,7 @@ public:
             std::cerr << "llmbench: " + why + "\n";
     }
     std::string log_tail(std::size_t bytes = 2000) { return log_.tail(bytes); }
+    void mask_in_log(const vector<std::string>& secrets) { log_.mask(secrets); }
     void unlink_log() const { log_.unlink(); }
     /// Whether it and all that it started are gone.
     bool is_gone() { return has_ended() && ::kill(-pid_, 0) != 0; }

@@ -36,6 +36,12 @@ public:
         for (auto& [name, server] : all()) server.running_.reset();
     }
 
+    /// Masks what a gate that begins sends, in the logs of servers that run since earlier gates.
+    static void mask_in_logs(const vector<std::string>& secrets) {
+        for (auto& [name, server] : all())
+            if (server.running_) server.running_->mask_in_log(secrets);
+    }
+
     /// Starts it once, in the first of several ranks. Throws std::runtime_error if something
     /// answers there already, which would be measured. A gateway without a server answers 502.
     void start(const std::string& command, const load_target& at) {

@@ -224,6 +224,11 @@ public:
     int end() const { return its_.get(); }
     void is_given_away() { its_ = descriptor(); }
     void unlink() const { ::unlink(path_.c_str()); }
+    /// Masks these, too, from now on.
+    void mask(const vector<std::string>& more) {
+        const std::lock_guard lock(mutex_);
+        for (const std::string& s : more) add_form(secrets_, s);
+    }
     /// The last output, for error messages.
     std::string tail(std::size_t bytes = 2000) {
         const std::lock_guard lock(mutex_);
@@ -308,7 +313,7 @@ private:
     }
 
     const std::string path_;
-    const vector<std::string> secrets_;
+    vector<std::string> secrets_;
     new_file file_{};
     descriptor output_{}, its_{}, wake_{}, waked_{};
     std::mutex mutex_{};

@@ -4,6 +4,7 @@
 
 #include "support/environment.hpp"
 #include "support/relay.hpp"
+#include "support/scratch.hpp"
 #include "support/script.hpp"
 #include "support/sockets.hpp"
 #include "support/texts.hpp"
@@ -11,6 +12,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -117,6 +119,22 @@ TEST_CASE("a server that somebody has just started is waited for at the path tha
     elsewhere.await_start(20, "");  // nobody has started that one
     listing never({loading});
     CHECK_THROWS_AS(by_url.await_start(0.2, never.url() + "/ready"), no_server);
+}
+
+TEST_CASE("a key that only a later gate sends is masked in the log of a server that already runs") {
+    const files::scratch folder;
+    const std::string url = "http://127.0.0.1:" + std::to_string(free_port()), go = folder.file("go");
+    live_target first(endpoint{.url = url, .model = "m"}, run_variant::candidate);
+    CHECK(why_not_up(first) != "");
+    program_server& server = program_server::of("LLMBENCH_SERVER");
+    server.start("until [ -e " + go + " ]; do sleep 0.02; done; echo asked with later-0123", first.load());
+    live_target later(endpoint{.url = url, .model = "m", .headers = {{"X-Tenant", "later-0123"}}},
+                      run_variant::candidate);
+    CHECK(why_not_up(later) != "");
+    std::ofstream(go).put('1');
+    for (int i = 0; i < 1000 && server.how_it_went().empty(); ++i) sleep_s(0.02);
+    CHECK(holds(server.last_words(), "| asked with ***"));
+    program_server::end_all();
 }
 
 TEST_CASE("an interruption ends the wait for a server, and is told as one") {
