@@ -13,6 +13,8 @@
 #include "core/reports/page/plot.hpp"
 #include "core/reports/page/verdicts.hpp"
 #include "effects/system/console.hpp"
+#include "effects/system/environment.hpp"
+#include "effects/system/settings.hpp"
 #include "effects/gates/session.hpp"
 #include "effects/gates/execution.hpp"
 #include "program/run_options.hpp"
@@ -148,6 +150,7 @@ int run_sweep(const given_options& o, const Run& run) {
     section.option = swept.option.substr(2);
     session& program = session::of_this_program();
     const std::string name = o.has("--name") ? o["--name"] : "llmbench run";
+    const settings asked = settings_of(environment);
     vector<scenario> gates;
     for (const std::string& value : swept.values) {
         given_options of_value = o;
@@ -155,7 +158,7 @@ int run_sweep(const given_options& o, const Run& run) {
         of_value.texts[swept.option] = {value};
         of_value.texts["--name"] = {name + ", " + section.option + " " + value};
         gates.push_back(scenario_of(of_value));
-        check_gate(gates.back(), use_of(gates.back()));
+        check_gate(gates.back(), use_of(gates.back()), asked);
     }
     for (std::size_t i = 0; i < gates.size(); ++i) {
         section.gates.push_back({swept.values[i], number_of_run([&] { run(gates[i]); })});

@@ -36,7 +36,6 @@
 #include "effects/targets/extension_server.hpp"
 #include "effects/targets/inquiries.hpp"
 #include "effects/targets/live_target.hpp"
-#include "effects/targets/server_variables.hpp"
 #include "effects/gates/doctest_host.hpp"
 #include "effects/gates/gate_result.hpp"
 #include "effects/gates/gate_run.hpp"
@@ -96,25 +95,26 @@ inline plan plan_of(const scenario& s, const gate_identity& who, std::uint64_t s
     return p;
 }
 
+/// Refuses an address of a server that no request can be sent to. A rehearsal needs none.
+inline void check_address(const any_target& t, run_variant variant,
+                          const server_variables& variables) {
+    const auto* const e = t.what().get<endpoint>();
+    const bool is_named = (e && !e->url.empty()) || t.what().get<process>();
+    if (is_named || !variables.url.empty()) live_target(t, variant, variables).check();
+}
 /// Refuses a gate that no load can be sent for, as far as its plan, its files and the addresses of
 /// its servers show that. Asks nobody and starts nothing, so that a program with several gates can
 /// check all of them before it sends the first load.
-inline void check_gate(const scenario& s, scenario_use use) {
-    const plan p = plan_of(s, {.name = str(s.name)}, 1, use, api_of(s.target));
-    check_images(p, api_of(s.target));
-    const auto check_server = [](const any_target& t, run_variant variant) {
-        const auto* const e = t.what().get<endpoint>();
-        const bool is_named = (e && !e->url.empty()) || t.what().get<process>();
-        // A rehearsal needs no address.
-        if (!is_named && variables_of_server(variant).url.empty()) return;
-        live_target(t, variant).check();
-    };
-    check_server(s.target, run_variant::candidate);
+inline void check_gate(const scenario& s, scenario_use use, const settings& asked) {
+    const api_traits& api = api_of(s.target, asked.candidate);
+    const plan p = plan_of(s, {.name = str(s.name)}, 1, use, api);
+    check_images(p, api);
+    check_address(s.target, run_variant::candidate, asked.candidate);
     const any_baseline& b = s.baseline;
     if (b.is_live() && !b.is_same_server() && !b.is_asked_otherwise())
-        check_server(b.live(), run_variant::baseline);
-    if (!b.is_stored() || !means_off(environment("LLMBENCH_WRITE_BASELINE"))) return;
-    if (rehearsal_asked(environment).empty()) stored_gate_of(p);  // a model has its own
+        check_address(b.live(), run_variant::baseline, asked.baseline);
+    const bool is_read = b.is_stored() && !asked.write_baseline;
+    if (is_read && asked.rehearse.empty()) stored_gate_of(p);  // a model has its own
 }
 
 /// The name and the place of a gate that begins.
@@ -275,7 +275,7 @@ public:
         sharing_.all_or_none([&] {
             mode = prepared_mode();
             p = prepared_plan(mode);
-            servers.emplace(scenario_, model_.get());
+            servers.emplace(scenario_, asked_, model_.get());
             await_start([&](double within_s, const std::string& ready) {
                 servers->await_start(within_s, ready);
             });
@@ -332,7 +332,7 @@ private:
         const plan p = plan_of(mode.appends() ? the_past().as_kept(scenario_) : scenario_, who_,
                                asked_.seed,
                                {use_, sharing_.part(), mode.all_repeats(asked_)},
-                               api_of(scenario_.target));
+                               api_of(scenario_.target, asked_.candidate));
         if (p.judged->has_stored_baseline && mode.kind != run_kind::write_baseline)
             mode.stored = new_shared<const stored_gate>(
                 model_ ? model_->stored_baseline(scenario_, who_, asked_, use_)

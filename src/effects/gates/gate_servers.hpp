@@ -19,6 +19,7 @@
 #include "core/planning/target_facts.hpp"
 #include "core/reports/text.hpp"
 #include "effects/system/clock.hpp"
+#include "effects/system/settings.hpp"
 #include "effects/net/blocking_http.hpp"
 #include "effects/load/load_target.hpp"
 #include "effects/targets/inquiries.hpp"
@@ -80,13 +81,14 @@ inline void learn_of(live_target& t, const planned_traffic& p, double at_most_s)
 class gate_servers : not_copied {
 public:
     /// `model`: replaces each server, in a rehearsal. `s` must outlive this.
-    gate_servers(const scenario& s, const rehearsal* model)
-        : s_(s), candidate_(s.target, run_variant::candidate, stand_in(model, 0)) {
+    gate_servers(const scenario& s, const settings& asked, const rehearsal* model)
+        : s_(s),
+          candidate_(s.target, run_variant::candidate, asked.candidate, stand_in(model, 0)) {
         if (s.baseline.is_same_server() || s.baseline.is_asked_otherwise()) {
             baseline_ = &candidate_;
         } else if (s.baseline.is_live()) {
             other_ = std::make_unique<live_target>(s.baseline.live(), run_variant::baseline,
-                                                   stand_in(model, 1));
+                                                   asked.baseline, stand_in(model, 1));
             other_->is_compared_with(candidate_);
             baseline_ = other_.get();
         }

@@ -1,6 +1,7 @@
 // settings from the environment
 #pragma once
 
+#include "api/result.hpp"
 #include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
@@ -8,6 +9,7 @@
 #include "core/judging/outcome.hpp"
 #include "core/reports/console.hpp"
 #include "effects/system/environment.hpp"
+#include "effects/system/server_variables.hpp"
 #include "effects/system/sharing.hpp"
 
 #include <algorithm>  // min
@@ -32,8 +34,9 @@ struct purpose_of_run {
     bool is_shard = false;   // of a load sent by several programs: no verdicts
     std::string rehearse{};  // "": measure; "1", or the result.json that a model is fitted to
 };
-/// The LLMBENCH_ variables of a gate, except those of its server. Read when the gate begins.
+/// The LLMBENCH_ variables of a gate. Read when the gate begins.
 struct settings : purpose_of_run {
+    server_variables candidate{}, baseline{};
     std::uint64_t seed = 1;
     inconclusive_means inconclusive = inconclusive_means::warn;
     bool skip_without_server = false;
@@ -231,6 +234,8 @@ inline settings settings_of(const variable_lookup& look_up) {
         if (!value.empty() && !v.read(s, value))
             refuse({v.name, " is \"", printable(value, 200), "\": it must be ", v.must_be});
     }
+    s.candidate = variables_of_server(run_variant::candidate, look_up);
+    s.baseline = variables_of_server(run_variant::baseline, look_up);
     refuse_absent(look_up);
     each(&extension::read_settings, look_up, s);
     check_together(s);

@@ -16,6 +16,7 @@
 #include "effects/system/clock.hpp"
 #include "effects/system/known_secrets.hpp"
 #include "effects/system/environment.hpp"
+#include "effects/system/server_variables.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/net/blocking_http.hpp"
 #include "effects/net/exchange.hpp"
@@ -28,7 +29,6 @@
 #include "effects/targets/extension_server.hpp"
 #include "effects/targets/server_pages.hpp"
 #include "effects/targets/server_switch.hpp"
-#include "effects/targets/server_variables.hpp"
 
 #include <algorithm>  // find, max, min
 #include <memory>  // make_unique, unique_ptr
@@ -55,38 +55,16 @@ inline void take_path(load_target& to, const std::string& path) {
     to.own_path = path;
 }
 
-/// The API of a target, from the gate or else LLMBENCH_API.
-inline const api_traits& api_of(const endpoint& e) {
-    if (!e.api.own().empty()) {
-        const api_traits& own = traits_of(e.api);
-        const std::string why = own_api_problem(own);
-        if (!why.empty()) refuse({"endpoint.api is refused: ", why});
-        return own;
-    }
-    const api_traits& given = traits_of(e.api);
-    const std::string name = environment("LLMBENCH_API");
-    if (name.empty() || e.api.ours() != openai_chat) return given;
-    const api_traits* const api = api_named(name);
-    if (api == nullptr)
-        refuse({"LLMBENCH_API is \"", printable(name), "\": it is one of ", api_names()});
-    return *api;
-}
-
-/// The same for any target, before it starts.
-inline const api_traits& api_of(const any_target& t) {
-    const box& what = t.what();
-    if (const auto* e = what.get<endpoint>()) return api_of(*e);
-    endpoint at;
-    if (const auto* p = what.get<process>()) at.api = p->api;
-    return api_of(at);
-}
-
 /// A running target, and all that is needed to send it requests.
 class live_target {
 public:
+    /// Of no gate: it reads its variables itself.
+    live_target(const any_target& t, run_variant variant)
+        : live_target(t, variant, variables_of_server(variant, environment)) {}
     /// `stand_in`: a model that replaces it, with its API; a target of an extension.
-    live_target(const any_target& t, run_variant variant, const any_target& stand_in = {})
-        : given_(variables_of_server(variant)), is_baseline_(variant == run_variant::baseline) {
+    live_target(const any_target& t, run_variant variant, const server_variables& variables,
+                const any_target& stand_in = {})
+        : given_(variables), is_baseline_(variant == run_variant::baseline) {
         const box& what = t.what();
         if (const auto* model = stand_in.what().get<extension_value>()) take(*model, what);
         else if (const auto* p = what.get<process>()) take(*p, variant);
@@ -95,7 +73,8 @@ public:
         else take(endpoint{});
         if (t.is_switched() && stand_in.what().empty())
             switch_ = t.switched_by().by->new_switch(t.switched_by().what);
-        load_.api = &api_of(at_);
+        given_.named_key = environment(str(at_.api_key_env).c_str());
+        load_.api = &api_of(at_, given_);
         facts_.api = load_.api->name;
         load_.transport = at_.transport;
         if (!at_.transport) return;

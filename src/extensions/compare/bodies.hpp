@@ -198,9 +198,10 @@ public:
                           : new_environment_for(settings_, of_each_));
         // No decision before the last round.
         const plan whole = plan_of(of_each_, who_, asked_.seed,
-                                   {scenario_use::measure, {}, 0}, api_of(settings_[0].target));
+                                   {scenario_use::measure, {}, 0},
+                                   api_of(settings_[0].target, asked_.candidate));
         for (const setting& s : settings_)
-            if (api_of(s.target).generates != whole.sent->scores.empty())
+            if (api_of(s.target, asked_.candidate).generates != whole.sent->scores.empty())
                 refuse({"compare: a setting's API generates tokens and another's does not, which "
                         "have nothing in common to be compared on"});
         run_mode mode = mode_of(of_each_.baseline, who_.name, asked_);
@@ -211,7 +212,7 @@ public:
         mode.begin(budget_began_ns());
         if (stop_asked.load())
             throw no_server("the run was interrupted before this comparison began");
-        settings_run(under_test, whole, mode, shown_progress()).measure();
+        settings_run(under_test, whole, mode, asked_.candidate.url, shown_progress()).measure();
         return finished(under_test);
     }
     /// Without measurements: every setting has a result that says why.
@@ -248,7 +249,8 @@ private:
             p.nonce = fresh_nonce(asked_.seed, p.name);
             parts.push_back(
                 {.name = str(s.name),
-                 .server = live_target(s.target, run_variant::candidate, stand_in(parts.size())),
+                 .server = live_target(s.target, run_variant::candidate, asked_.candidate,
+                                       stand_in(parts.size())),
                  .is_fresh = (s.target.what().get<process>() && !s.target.is_switched()) ||
                              s.target.what().get<extension_value>(),
                  .all = {{.what = std::move(p)}}});

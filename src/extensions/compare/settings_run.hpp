@@ -26,7 +26,6 @@
 #include "effects/targets/inquiries.hpp"
 #include "effects/targets/live_target.hpp"
 #include "effects/targets/same_server.hpp"
-#include "effects/targets/server_variables.hpp"
 #include "effects/gates/gate_run.hpp"
 #include "effects/gates/progress_meter.hpp"
 #include "effects/gates/gate_servers.hpp"
@@ -61,9 +60,10 @@ struct setting_under_test {
 
 class settings_run {
 public:
-    /// `all`: in the order of the scenario. The arguments must outlive this.
-    settings_run(vector<setting_under_test>& all, const plan& as_a_whole,
-                 const run_mode& mode, progress_mode progress)
+    /// `all`: in the order of the scenario. `key_is_for`: the URL whose host gets LLMBENCH_API_KEY,
+    /// "" for that of the first endpoint. The arguments must outlive this.
+    settings_run(vector<setting_under_test>& all, const plan& as_a_whole, const run_mode& mode,
+                 std::string key_is_for, progress_mode progress)
         : all_(all),
           whole_(as_a_whole),
           mode_(mode),
@@ -71,8 +71,6 @@ public:
           positions_(rounds_),
           meter_({.each_s = seconds_of_one(as_a_whole), .loads = {loads(), loads()}}, progress,
                  surroundings_of_program().style()) {
-        // Else of the first endpoint.
-        std::string key_is_for = variables_of_server(run_variant::candidate).url;
         for (setting_under_test& s : all_) {
             static_cast<load_conditions&>(s.all.seen) = load_conditions_of(s.all.what);
             s.all.seen.pairs_are_fresh = s.is_fresh;

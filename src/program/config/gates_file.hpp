@@ -10,7 +10,9 @@
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "effects/gates/execution.hpp"
+#include "effects/system/environment.hpp"
 #include "effects/system/files.hpp"
+#include "effects/system/settings.hpp"
 #include "effects/targets/live_target.hpp"
 #include "extensions/faults/api.hpp"
 #include "extensions/work/api.hpp"
@@ -336,7 +338,7 @@ private:
             s.prepare = steps_of(*steps, "prepare", at);
         s.slos = slos_with_lines(s.slos, table);
         // A gate that is no sound one is refused before another one is sent.
-        check_gate(s, use_of(s));
+        check_gate(s, use_of(s), asked_);
         return s;
     }
     /// Reports point at the line of an objective.
@@ -464,6 +466,7 @@ private:
     }
 
     const std::string& path_;
+    const settings asked_ = settings_of(environment);
 };
 
 /// The gates that --gate names; all without it.

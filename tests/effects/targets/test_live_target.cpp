@@ -257,7 +257,7 @@ TEST_CASE("pairs are fresh if the gate starts servers for each of them, or one f
                          .baseline = b,
                          .requests = 100,
                          .slos = {mean(ttft) <= 1.1 * baseline}};
-        return gate_servers(s, nullptr).pairs_are_fresh();
+        return gate_servers(s, settings{}, nullptr).pairs_are_fresh();
     };
     const endpoint other{.url = "http://127.0.0.1:1"};
     CHECK(is_fresh(restarts, restarts));
