@@ -914,8 +914,8 @@ own_servers() {
     done
 
     # Another one takes its place and answers, and is none of its process group.
-    cases 3 "default target" "$url" "LLMBENCH_SERVER=setsid ${server#*=} & echo \$! > $work/other; until [ -s $LLMBENCH_REPORT_DIR/records.jsonl ]; do sleep 0.05; done; exit 1"
-    says "the server of LLMBENCH_SERVER exited with status 1"
+    cases 3 "default target" "$url" "LLMBENCH_SERVER=setsid ${server#*=} & echo \$! > $work/other; until [ -s $LLMBENCH_REPORT_DIR/records.jsonl ]; do sleep 0.05; done; echo out of memory; exit 1"
+    says "the server of LLMBENCH_SERVER exited with status 1" "| out of memory"
     kill "$(< "$work/other")"
 }
 

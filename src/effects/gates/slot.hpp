@@ -204,6 +204,8 @@ inline slot_seen seen_of(const slot& s, variant_repeats& variants, double part,
         v.target.note_load();
         if (std::string why = v.target.end_turn(); v.seen.target_gone.empty())
             v.seen.target_gone = std::move(why);
+        for (std::string& line : v.target.take_last_words())
+            seen.notes.push_back(std::move(line));
         v.seen.load = s.load;
         v.seen.part = s.part;
         note_warmup(v.seen, seen.notes);

@@ -193,7 +193,7 @@ public:
         if (!process_) return;
         if (switch_) switch_->ended();
         process_->end();
-        was_loaded_ = false;
+        was_loaded_ = has_told_ = false;
     }
     /// Whether it had a load since it was started.
     bool was_loaded() const { return was_loaded_; }
@@ -204,6 +204,11 @@ public:
     std::string how_it_went() {
         if (process_) return process_->how_it_went();
         return started_here_ ? started_here_->how_it_went() : std::string();
+    }
+    /// The last lines of the log of a server of ours that ended, once, as notes.
+    vector<std::string> take_last_words() {
+        if (how_it_went().empty() || std::exchange(has_told_, true)) return {};
+        return last_lines(process_ ? process_->log_tail() : started_here_->log_tail());
     }
     /// Refuses a server that cannot take requests like these; our own accept every request.
     void check_answers(const vector<request_spec>& like) {
@@ -453,6 +458,7 @@ private:
     server_variables given_{};
     program_server* started_here_ = nullptr;  // of an endpoint, by the environment
     bool is_baseline_ = false, was_loaded_ = false;
+    bool has_told_ = false;  // the end of its log
     const live_target* compared_with_ = nullptr;  // the target of a baseline
     std::string key_is_for_{};                    // URL of a setting's key, "" for any
     std::unique_ptr<started_process> process_{};  // of process{...}

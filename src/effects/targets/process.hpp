@@ -23,6 +23,7 @@
 
 #include <algorithm>  // min, replace
 #include <cerrno>  // ECHILD, errno
+#include <cstddef>  // size_t
 #include <filesystem>  // error_code
 #include <iostream>  // cerr
 #include <memory>  // make_unique, unique_ptr
@@ -280,6 +281,19 @@ inline std::string next_log(run_variant variant) {
     return log_among_reports(whose + std::to_string(++servers_started) + ".log");
 }
 
+/// The last lines of a log, each a note.
+inline vector<std::string> last_lines(std::string_view log) {
+    vector<std::string> lines;
+    while (!log.empty())
+        if (const std::string_view line = taken_part(log, "\r\n"); !line.empty())
+            lines.push_back("| " + printable(line));
+    if (lines.empty()) return lines;
+    constexpr std::size_t most = 8;
+    lines.erase(lines.begin(), lines.end() - std::min(lines.size(), most));
+    lines.insert(lines.begin(), "the log of the server ends:");
+    return lines;
+}
+
 /// process{...}: a server that runs from start() to end().
 class started_process {
 public:
@@ -331,6 +345,7 @@ public:
         if (how.empty()) return {};
         return "the server process " + how + "; its log is " + log_;
     }
+    std::string log_tail() { return running_ ? running_->log_tail() : ""; }
 
 private:
     /// Waits until the path `ready` answers 200; returns "", or why it did not.

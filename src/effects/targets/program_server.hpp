@@ -68,9 +68,11 @@ public:
         if (how.empty()) return {};
         return "the server of " + name_ + " " + how + "; its log is " + log_;
     }
-    /// The end of its log, in lines of a report; "" if it was never started.
+    /// The end of its log; "" if it was never started.
+    std::string log_tail() { return running_ ? running_->log_tail() : ""; }
+    /// The same in lines of a report.
     std::string last_words() {
-        const std::string tail = running_ ? running_->log_tail() : "";
+        const std::string tail = log_tail();
         return tail.empty() ? "" : "; the log ends:" + barred_lines(tail);
     }
 
