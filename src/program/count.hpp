@@ -76,9 +76,10 @@ inline std::string why_no_model(const counted_work& w, const any_target& server,
 inline repeat_data counted_load(const plan& p, live_target& target, int number) {
     const slot_host host{.what = p, .candidate = target};
     const slot load{.number = number, .is_kept = false};
-    make_ready(host, load);
+    variant_repeats variants = orders_of(host, load);
+    make_ready(load, variants);
     page_watch watch(target.pages(), {}, page_use::work);
-    slot_seen seen = run_slot(host, load);
+    slot_seen seen = run_slot(load, variants);
     repeat_data d = std::move(seen.repeats.at(0));
     d.server = watch.metrics(cross_check_of(d).finished);
     detail::foresee(p, target, d);

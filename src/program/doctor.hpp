@@ -72,8 +72,9 @@ inline std::optional<repeat_data> measured_load(const scenario& s, live_target& 
     const plan p = planned(s, 1);
     const slot_host host{.what = p, .candidate = target};
     const slot load{.is_kept = false, .deadline_ns = deadline_ns};
-    if (!make_ready(host, load)) return {};
-    slot_seen seen = run_slot(host, load);
+    variant_repeats variants = orders_of(host, load);
+    if (!make_ready(load, variants)) return {};
+    slot_seen seen = run_slot(load, variants);
     if (!seen.is_whole) return {};
     return std::move(seen.repeats[0]);
 }

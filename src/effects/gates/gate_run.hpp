@@ -145,8 +145,9 @@ public:
         for (slot& s : slots) {
             s.number = number;
             s.deadline_ns = mode_.deadline_ns;
-            whole = make_ready(host_, s) &&
-                    keep(run_slot(host_, s, verdicts_.within_repeat(number)));
+            variant_repeats variants = orders_of(host_, s);
+            whole = make_ready(s, variants) &&
+                    keep(run_slot(s, variants, verdicts_.within_repeat(number)));
             // Without the candidate's server no objective is left; some need no baseline.
             const bool is_last = &s == &slots.back();
             all = whole && (is_last || slots.back().variants[0] == run_variant::candidate ||

@@ -112,6 +112,20 @@ inline plan plan_on_servers(const slot_host& host, const slot& s, run_variant v)
         if (!t.arrivals.held.empty()) t.arrivals.held = {post("/pause"), post("/resume")};
     });
 }
+/// The repeats of a slot. Their plan is made here once: they are prepared and loaded by it.
+inline variant_repeats orders_of(const slot_host& host, const slot& s) {
+    variant_repeats variants;
+    for (const run_variant v : s.variants)
+        variants.emplace_back(plan_on_servers(host, s, v), host.on(v),
+                              repeat_order{.variant = v,
+                                           .number = s.number,
+                                           .gate = host.gate,
+                                           .parts_twins = s.parts_twins,
+                                           .deadline_ns = s.deadline_ns,
+                                           .meter = host.meter,
+                                           .show = host.show});
+    return variants;
+}
 /// The preparation of a server, with the posts of which an extension's step consists there.
 inline plan prepared_by_posts(const plan& p, const live_target& on) {
     return with_traffic(p, [&](planned_traffic& t) {
@@ -123,23 +137,23 @@ inline plan prepared_by_posts(const plan& p, const live_target& on) {
     });
 }
 /// Makes the servers of a slot ready for it. Returns false if the time ended before.
-inline bool make_ready(const slot_host& host, const slot& s) {
+inline bool make_ready(const slot& s, const variant_repeats& variants) {
     const auto left_s = [&] { return seconds_until(s.deadline_ns); };
-    for (const run_variant v : s.variants) {
-        live_target& target = host.on(v);
+    for (const variant_repeat& v : variants) {
+        live_target& target = v.target;
+        const planned_traffic& sent = *v.what.sent;
         if (target.was_loaded()) {
             if (!target.restarts()) rest(target.pages());
             else if (!is_in_time(s.deadline_ns, [&] { target.restart(left_s()); })) return false;
         }
         if (!is_in_time(s.deadline_ns,
-                        [&] { target.begin_turn(v, host.what.sent->common, left_s()); }))
+                        [&] { target.begin_turn(v.asked.variant, sent.common, left_s()); }))
             return false;
-        if (host.meter) host.meter->stage(s.name);
-        target.start_cold(report_directory() + printed("/cold-%d.log", host.gate));
-        const double within_s = std::min(left_s(), host.what.sent->limits.total.seconds());
+        if (v.asked.meter) v.asked.meter->stage(s.name);
+        target.start_cold(report_directory() + printed("/cold-%d.log", v.asked.gate));
+        const double within_s = std::min(left_s(), sent.limits.total.seconds());
         if (!is_in_time(s.deadline_ns, [&] {
-                prepare_server(prepared_by_posts(plan_on_servers(host, s, v), target), target,
-                               s.number, within_s);
+                prepare_server(prepared_by_posts(v.what, target), target, s.number, within_s);
             }))
             return false;
     }
@@ -179,19 +193,6 @@ inline void note_decided(double part, const repeat_data& d, vector<std::string>&
 
 // ---- the load
 
-inline variant_repeats orders_of(const slot_host& host, const slot& s) {
-    variant_repeats variants;
-    for (const run_variant v : s.variants)
-        variants.emplace_back(plan_on_servers(host, s, v), host.on(v),
-                              repeat_order{.variant = v,
-                                           .number = s.number,
-                                           .gate = host.gate,
-                                           .parts_twins = s.parts_twins,
-                                           .deadline_ns = s.deadline_ns,
-                                           .meter = host.meter,
-                                           .show = host.show});
-    return variants;
-}
 /// What came of a load that lasted this part of its planned time.
 inline slot_seen seen_of(const slot& s, variant_repeats& variants, double part,
                          const vector<seconds_by_place>& alone, long long clock_set_ns) {
@@ -238,10 +239,9 @@ private:
 /// Sends this program's part of the load of a slot to servers that are ready. What is kept is
 /// written meanwhile, and the servers' pages are read. The load ends early where `decides` says
 /// that all is decided by it so far.
-inline slot_seen run_slot(const slot_host& host, const slot& s,
+inline slot_seen run_slot(const slot& s, variant_repeats& variants,
                           std::function<bool(load_so_far&&)> decides = {}) {
     session& program = session::of_this_program();
-    variant_repeats variants = orders_of(host, s);
     const plan& p = variants[0].what;
     vector<seconds_by_place> alone;
     if (s.tries_alone)
@@ -269,6 +269,11 @@ inline slot_seen run_slot(const slot_host& host, const slot& s,
             program.note_gaps(v.seen.gaps.size());
         }
     return seen_of(s, variants, looks.part(), alone, day_ahead_ns() - was_ahead_ns);
+}
+/// The same of servers that need no preparation, or that another program prepares.
+inline slot_seen run_slot(const slot_host& host, const slot& s) {
+    variant_repeats variants = orders_of(host, s);
+    return run_slot(s, variants);
 }
 
 // ---- which slots follow one another

@@ -179,9 +179,11 @@ private:
                         .name = printed("round %d of %d, ", position + 1, rounds_) + s.name,
                         .deadline_ns = mode_.deadline_ns};
         if (s.server.ends_after_turn() && !bring_up(s)) return false;
-        if (s.has_turns() && !make_ready(s, host, turn)) return false;
         if (!s.has_turns()) return true;
-        slot_seen seen = run_slot(host, turn);
+        variant_repeats variants = orders_of(host, turn);
+        if (!make_ready(s, turn, variants)) return false;
+        if (!s.has_turns()) return true;
+        slot_seen seen = run_slot(turn, variants);
         for (std::string& note : seen.notes) s.all.seen.notes.push_back(std::move(note));
         s.all.seen.candidate.push_back(std::move(seen.repeats[0]));
         if (s.server.ends_after_turn()) s.server.end();
@@ -204,9 +206,9 @@ private:
             s.all.seen.candidate.change_last(
                 [&](repeat_data& d) { d.target_gone = told + s.lost; });
     }
-    bool make_ready(setting_under_test& s, const slot_host& host, const slot& turn) {
+    bool make_ready(setting_under_test& s, const slot& turn, const variant_repeats& variants) {
         try {
-            return detail::make_ready(host, turn);
+            return detail::make_ready(turn, variants);
         } catch (const std::runtime_error& e) {
             lose(s, gate_outcome::invalid, e, "");
         }
