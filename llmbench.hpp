@@ -206,6 +206,7 @@
 //   [E] texts of system errors
 //   [E] files
 //   [E] variables of the environment
+//   [E] the variables of the environment for one server
 //   [E] programs that send one load together, by an extension
 //   [E] settings from the environment
 //   [E] the directory of reports
@@ -238,7 +239,6 @@
 //   [E] targets of extensions
 //   [E] the metrics pages of a server, read before and during a load
 //   [E] servers that have one GPU in turns, by an extension
-//   [E] the variables of the environment for one server
 //   [E] running targets
 //   [E] whether two targets are one server, and two variants one
 //   [E] records.jsonl and events.bin, written while the load runs
@@ -2761,7 +2761,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 37,945 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 37,998 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -30572,6 +30572,61 @@ inline std::string rehearsal_asked(const variable_lookup& look_up) {
     return means_off(by) ? "" : by;
 }
 
+// ===== [E] the variables of the environment for one server =======================================
+
+struct server_variables {
+    const char *url_name = "LLMBENCH_URL", *command_name = "LLMBENCH_SERVER";
+    std::string url{}, model{}, api{};
+    std::string command{};  // that starts it, once in the program
+    std::string key{}, baseline_key{};  // LLMBENCH_API_KEY, and the baseline's own
+    std::string named_key{};            // of the variable that the gate names
+    const std::string& key_in(const std::string& variable) const {
+        return variable == "LLMBENCH_API_KEY"            ? key
+               : variable == "LLMBENCH_BASELINE_API_KEY" ? baseline_key
+                                                         : named_key;
+    }
+};
+inline server_variables variables_of_server(run_variant variant, const variable_lookup& look_up) {
+    server_variables v;
+    if (variant == run_variant::baseline) {
+        v.url_name = "LLMBENCH_BASELINE_URL";
+        v.command_name = "LLMBENCH_BASELINE_SERVER";
+    }
+    v.url = look_up(v.url_name);
+    v.command = look_up(v.command_name);
+    v.model = look_up("LLMBENCH_MODEL");
+    v.api = look_up("LLMBENCH_API");
+    v.key = look_up("LLMBENCH_API_KEY");
+    v.baseline_key = look_up("LLMBENCH_BASELINE_API_KEY");
+    return v;
+}
+
+/// The API of a target, from the gate or else LLMBENCH_API.
+inline const api_traits& api_of(const endpoint& e, const server_variables& variables) {
+    if (!e.api.own().empty()) {
+        const api_traits& own = traits_of(e.api);
+        const std::string why = own_api_problem(own);
+        if (!why.empty()) refuse({"endpoint.api is refused: ", why});
+        return own;
+    }
+    const api_traits& given = traits_of(e.api);
+    const std::string& name = variables.api;
+    if (name.empty() || e.api.ours() != openai_chat) return given;
+    const api_traits* const api = api_named(name);
+    if (api == nullptr)
+        refuse({"LLMBENCH_API is \"", printable(name), "\": it is one of ", api_names()});
+    return *api;
+}
+
+/// The same for any target, before it starts.
+inline const api_traits& api_of(const any_target& t, const server_variables& variables) {
+    const box& what = t.what();
+    if (const auto* e = what.get<endpoint>()) return api_of(*e, variables);
+    endpoint at;
+    if (const auto* p = what.get<process>()) at.api = p->api;
+    return api_of(at, variables);
+}
+
 // ===== [E] programs that send one load together, by an extension =================================
 
 struct slot;
@@ -30623,8 +30678,9 @@ struct purpose_of_run {
     bool is_shard = false;   // of a load sent by several programs: no verdicts
     std::string rehearse{};  // "": measure; "1", or the result.json that a model is fitted to
 };
-/// The LLMBENCH_ variables of a gate, except those of its server. Read when the gate begins.
+/// The LLMBENCH_ variables of a gate. Read when the gate begins.
 struct settings : purpose_of_run {
+    server_variables candidate{}, baseline{};
     std::uint64_t seed = 1;
     inconclusive_means inconclusive = inconclusive_means::warn;
     bool skip_without_server = false;
@@ -30822,6 +30878,8 @@ inline settings settings_of(const variable_lookup& look_up) {
         if (!value.empty() && !v.read(s, value))
             refuse({v.name, " is \"", printable(value, 200), "\": it must be ", v.must_be});
     }
+    s.candidate = variables_of_server(run_variant::candidate, look_up);
+    s.baseline = variables_of_server(run_variant::baseline, look_up);
     refuse_absent(look_up);
     each(&extension::read_settings, look_up, s);
     check_together(s);
@@ -35800,6 +35858,11 @@ public:
     int end() const { return its_.get(); }
     void is_given_away() { its_ = descriptor(); }
     void unlink() const { ::unlink(path_.c_str()); }
+    /// Masks these, too, from now on.
+    void mask(const vector<std::string>& more) {
+        const std::lock_guard lock(mutex_);
+        for (const std::string& s : more) add_form(secrets_, s);
+    }
     /// The last output, for error messages.
     std::string tail(std::size_t bytes = 2000) {
         const std::lock_guard lock(mutex_);
@@ -35884,7 +35947,7 @@ private:
     }
 
     const std::string path_;
-    const vector<std::string> secrets_;
+    vector<std::string> secrets_;
     new_file file_{};
     descriptor output_{}, its_{}, wake_{}, waked_{};
     std::mutex mutex_{};
@@ -36003,6 +36066,7 @@ public:
             std::cerr << "llmbench: " + why + "\n";
     }
     std::string log_tail(std::size_t bytes = 2000) { return log_.tail(bytes); }
+    void mask_in_log(const vector<std::string>& secrets) { log_.mask(secrets); }
     void unlink_log() const { log_.unlink(); }
     /// Whether it and all that it started are gone.
     bool is_gone() { return has_ended() && ::kill(-pid_, 0) != 0; }
@@ -36135,6 +36199,19 @@ inline std::string next_log(run_variant variant) {
     return log_among_reports(whose + std::to_string(++servers_started) + ".log");
 }
 
+/// The last lines of a log, each a note.
+inline vector<std::string> last_lines(std::string_view log) {
+    vector<std::string> lines;
+    while (!log.empty())
+        if (const std::string_view line = taken_part(log, "\r\n"); !line.empty())
+            lines.push_back("| " + printable(line));
+    if (lines.empty()) return lines;
+    constexpr std::size_t most = 8;
+    lines.erase(lines.begin(), lines.end() - std::min(lines.size(), most));
+    lines.insert(lines.begin(), "the log of the server ends:");
+    return lines;
+}
+
 /// process{...}: a server that runs from start() to end().
 class started_process {
 public:
@@ -36186,6 +36263,7 @@ public:
         if (how.empty()) return {};
         return "the server process " + how + "; its log is " + log_;
     }
+    std::string log_tail() { return running_ ? running_->log_tail() : ""; }
 
 private:
     /// Waits until the path `ready` answers 200; returns "", or why it did not.
@@ -36235,6 +36313,12 @@ public:
         for (auto& [name, server] : all()) server.running_.reset();
     }
 
+    /// Masks what a gate that begins sends, in the logs of servers that run since earlier gates.
+    static void mask_in_logs(const vector<std::string>& secrets) {
+        for (auto& [name, server] : all())
+            if (server.running_) server.running_->mask_in_log(secrets);
+    }
+
     /// Starts it once, in the first of several ranks. Throws std::runtime_error if something
     /// answers there already, which would be measured. A gateway without a server answers 502.
     void start(const std::string& command, const load_target& at) {
@@ -36261,9 +36345,11 @@ public:
         if (how.empty()) return {};
         return "the server of " + name_ + " " + how + "; its log is " + log_;
     }
-    /// The end of its log, in lines of a report; "" if it was never started.
+    /// The end of its log; "" if it was never started.
+    std::string log_tail() { return running_ ? running_->log_tail() : ""; }
+    /// The same in lines of a report.
     std::string last_words() {
-        const std::string tail = running_ ? running_->log_tail() : "";
+        const std::string tail = log_tail();
         return tail.empty() ? "" : "; the log ends:" + barred_lines(tail);
     }
 
@@ -36632,35 +36718,6 @@ public:
     virtual bool is_due() const = 0;
 };
 
-// ===== [E] the variables of the environment for one server =======================================
-
-/// Read once, when the server is named.
-struct server_variables {
-    const char *url_name = "LLMBENCH_URL", *command_name = "LLMBENCH_SERVER";
-    std::string url{}, model{};
-    std::string command{};  // that starts it, once in the program
-    std::string key{}, baseline_key{};  // LLMBENCH_API_KEY, and the baseline's own
-    /// Returns the key in a variable: one of these, or another that a gate names.
-    std::string key_in(const std::string& variable) const {
-        return variable == "LLMBENCH_API_KEY"            ? key
-               : variable == "LLMBENCH_BASELINE_API_KEY" ? baseline_key
-                                                         : environment(variable.c_str());
-    }
-};
-inline server_variables variables_of_server(run_variant variant) {
-    server_variables v;
-    if (variant == run_variant::baseline) {
-        v.url_name = "LLMBENCH_BASELINE_URL";
-        v.command_name = "LLMBENCH_BASELINE_SERVER";
-    }
-    v.url = environment(v.url_name);
-    v.command = environment(v.command_name);
-    v.model = environment("LLMBENCH_MODEL");
-    v.key = environment("LLMBENCH_API_KEY");
-    v.baseline_key = environment("LLMBENCH_BASELINE_API_KEY");
-    return v;
-}
-
 // ===== [E] running targets =======================================================================
 
 /// Throws std::invalid_argument if a gate cannot send requests to this path.
@@ -36677,38 +36734,16 @@ inline void take_path(load_target& to, const std::string& path) {
     to.own_path = path;
 }
 
-/// The API of a target, from the gate or else LLMBENCH_API.
-inline const api_traits& api_of(const endpoint& e) {
-    if (!e.api.own().empty()) {
-        const api_traits& own = traits_of(e.api);
-        const std::string why = own_api_problem(own);
-        if (!why.empty()) refuse({"endpoint.api is refused: ", why});
-        return own;
-    }
-    const api_traits& given = traits_of(e.api);
-    const std::string name = environment("LLMBENCH_API");
-    if (name.empty() || e.api.ours() != openai_chat) return given;
-    const api_traits* const api = api_named(name);
-    if (api == nullptr)
-        refuse({"LLMBENCH_API is \"", printable(name), "\": it is one of ", api_names()});
-    return *api;
-}
-
-/// The same for any target, before it starts.
-inline const api_traits& api_of(const any_target& t) {
-    const box& what = t.what();
-    if (const auto* e = what.get<endpoint>()) return api_of(*e);
-    endpoint at;
-    if (const auto* p = what.get<process>()) at.api = p->api;
-    return api_of(at);
-}
-
 /// A running target, and all that is needed to send it requests.
 class live_target {
 public:
+    /// Of no gate: it reads its variables itself.
+    live_target(const any_target& t, run_variant variant)
+        : live_target(t, variant, variables_of_server(variant, environment)) {}
     /// `stand_in`: a model that replaces it, with its API; a target of an extension.
-    live_target(const any_target& t, run_variant variant, const any_target& stand_in = {})
-        : given_(variables_of_server(variant)), is_baseline_(variant == run_variant::baseline) {
+    live_target(const any_target& t, run_variant variant, const server_variables& variables,
+                const any_target& stand_in = {})
+        : given_(variables), is_baseline_(variant == run_variant::baseline) {
         const box& what = t.what();
         if (const auto* model = stand_in.what().get<extension_value>()) take(*model, what);
         else if (const auto* p = what.get<process>()) take(*p, variant);
@@ -36717,7 +36752,8 @@ public:
         else take(endpoint{});
         if (t.is_switched() && stand_in.what().empty())
             switch_ = t.switched_by().by->new_switch(t.switched_by().what);
-        load_.api = &api_of(at_);
+        given_.named_key = environment(str(at_.api_key_env).c_str());
+        load_.api = &api_of(at_, given_);
         facts_.api = load_.api->name;
         load_.transport = at_.transport;
         if (!at_.transport) return;
@@ -36836,7 +36872,7 @@ public:
         if (!process_) return;
         if (switch_) switch_->ended();
         process_->end();
-        was_loaded_ = false;
+        was_loaded_ = has_told_ = false;
     }
     /// Whether it had a load since it was started.
     bool was_loaded() const { return was_loaded_; }
@@ -36847,6 +36883,11 @@ public:
     std::string how_it_went() {
         if (process_) return process_->how_it_went();
         return started_here_ ? started_here_->how_it_went() : std::string();
+    }
+    /// The last lines of the log of a server of ours that ended, once, as notes.
+    vector<std::string> take_last_words() {
+        if (how_it_went().empty() || std::exchange(has_told_, true)) return {};
+        return last_lines(process_ ? process_->log_tail() : started_here_->log_tail());
     }
     /// Refuses a server that cannot take requests like these; our own accept every request.
     void check_answers(const vector<request_spec>& like) {
@@ -36981,6 +37022,7 @@ private:
         facts_.url = shown_url(load_.whole_url);
         add_query_secrets(load_.secrets, load_.whole_url);
         take_path(load_, str(at_.path));
+        program_server::mask_in_logs(load_.secrets);
         find_server();
         if (!has_key && !given_.key.empty())
             facts_.notes.push_back("LLMBENCH_API_KEY is not sent to " + load_.url.host +
@@ -37095,6 +37137,7 @@ private:
     server_variables given_{};
     program_server* started_here_ = nullptr;  // of an endpoint, by the environment
     bool is_baseline_ = false, was_loaded_ = false;
+    bool has_told_ = false;  // the end of its log
     const live_target* compared_with_ = nullptr;  // the target of a baseline
     std::string key_is_for_{};                    // URL of a setting's key, "" for any
     std::unique_ptr<started_process> process_{};  // of process{...}
@@ -38471,13 +38514,14 @@ inline void learn_of(live_target& t, const planned_traffic& p, double at_most_s)
 class gate_servers : not_copied {
 public:
     /// `model`: replaces each server, in a rehearsal. `s` must outlive this.
-    gate_servers(const scenario& s, const rehearsal* model)
-        : s_(s), candidate_(s.target, run_variant::candidate, stand_in(model, 0)) {
+    gate_servers(const scenario& s, const settings& asked, const rehearsal* model)
+        : s_(s),
+          candidate_(s.target, run_variant::candidate, asked.candidate, stand_in(model, 0)) {
         if (s.baseline.is_same_server() || s.baseline.is_asked_otherwise()) {
             baseline_ = &candidate_;
         } else if (s.baseline.is_live()) {
             other_ = std::make_unique<live_target>(s.baseline.live(), run_variant::baseline,
-                                                   stand_in(model, 1));
+                                                   asked.baseline, stand_in(model, 1));
             other_->is_compared_with(candidate_);
             baseline_ = other_.get();
         }
@@ -39500,6 +39544,20 @@ inline plan plan_on_servers(const slot_host& host, const slot& s, run_variant v)
         if (!t.arrivals.held.empty()) t.arrivals.held = {post("/pause"), post("/resume")};
     });
 }
+/// The repeats of a slot. Their plan is made here once: they are prepared and loaded by it.
+inline variant_repeats orders_of(const slot_host& host, const slot& s) {
+    variant_repeats variants;
+    for (const run_variant v : s.variants)
+        variants.emplace_back(plan_on_servers(host, s, v), host.on(v),
+                              repeat_order{.variant = v,
+                                           .number = s.number,
+                                           .gate = host.gate,
+                                           .parts_twins = s.parts_twins,
+                                           .deadline_ns = s.deadline_ns,
+                                           .meter = host.meter,
+                                           .show = host.show});
+    return variants;
+}
 /// The preparation of a server, with the posts of which an extension's step consists there.
 inline plan prepared_by_posts(const plan& p, const live_target& on) {
     return with_traffic(p, [&](planned_traffic& t) {
@@ -39511,23 +39569,23 @@ inline plan prepared_by_posts(const plan& p, const live_target& on) {
     });
 }
 /// Makes the servers of a slot ready for it. Returns false if the time ended before.
-inline bool make_ready(const slot_host& host, const slot& s) {
+inline bool make_ready(const slot& s, const variant_repeats& variants) {
     const auto left_s = [&] { return seconds_until(s.deadline_ns); };
-    for (const run_variant v : s.variants) {
-        live_target& target = host.on(v);
+    for (const variant_repeat& v : variants) {
+        live_target& target = v.target;
+        const planned_traffic& sent = *v.what.sent;
         if (target.was_loaded()) {
             if (!target.restarts()) rest(target.pages());
             else if (!is_in_time(s.deadline_ns, [&] { target.restart(left_s()); })) return false;
         }
         if (!is_in_time(s.deadline_ns,
-                        [&] { target.begin_turn(v, host.what.sent->common, left_s()); }))
+                        [&] { target.begin_turn(v.asked.variant, sent.common, left_s()); }))
             return false;
-        if (host.meter) host.meter->stage(s.name);
-        target.start_cold(report_directory() + printed("/cold-%d.log", host.gate));
-        const double within_s = std::min(left_s(), host.what.sent->limits.total.seconds());
+        if (v.asked.meter) v.asked.meter->stage(s.name);
+        target.start_cold(report_directory() + printed("/cold-%d.log", v.asked.gate));
+        const double within_s = std::min(left_s(), sent.limits.total.seconds());
         if (!is_in_time(s.deadline_ns, [&] {
-                prepare_server(prepared_by_posts(plan_on_servers(host, s, v), target), target,
-                               s.number, within_s);
+                prepare_server(prepared_by_posts(v.what, target), target, s.number, within_s);
             }))
             return false;
     }
@@ -39567,19 +39625,6 @@ inline void note_decided(double part, const repeat_data& d, vector<std::string>&
 
 // ---- the load
 
-inline variant_repeats orders_of(const slot_host& host, const slot& s) {
-    variant_repeats variants;
-    for (const run_variant v : s.variants)
-        variants.emplace_back(plan_on_servers(host, s, v), host.on(v),
-                              repeat_order{.variant = v,
-                                           .number = s.number,
-                                           .gate = host.gate,
-                                           .parts_twins = s.parts_twins,
-                                           .deadline_ns = s.deadline_ns,
-                                           .meter = host.meter,
-                                           .show = host.show});
-    return variants;
-}
 /// What came of a load that lasted this part of its planned time.
 inline slot_seen seen_of(const slot& s, variant_repeats& variants, double part,
                          const vector<seconds_by_place>& alone, long long clock_set_ns) {
@@ -39592,6 +39637,8 @@ inline slot_seen seen_of(const slot& s, variant_repeats& variants, double part,
         v.target.note_load();
         if (std::string why = v.target.end_turn(); v.seen.target_gone.empty())
             v.seen.target_gone = std::move(why);
+        for (std::string& line : v.target.take_last_words())
+            seen.notes.push_back(std::move(line));
         v.seen.load = s.load;
         v.seen.part = s.part;
         note_warmup(v.seen, seen.notes);
@@ -39624,10 +39671,9 @@ private:
 /// Sends this program's part of the load of a slot to servers that are ready. What is kept is
 /// written meanwhile, and the servers' pages are read. The load ends early where `decides` says
 /// that all is decided by it so far.
-inline slot_seen run_slot(const slot_host& host, const slot& s,
+inline slot_seen run_slot(const slot& s, variant_repeats& variants,
                           std::function<bool(load_so_far&&)> decides = {}) {
     session& program = session::of_this_program();
-    variant_repeats variants = orders_of(host, s);
     const plan& p = variants[0].what;
     vector<seconds_by_place> alone;
     if (s.tries_alone)
@@ -39655,6 +39701,11 @@ inline slot_seen run_slot(const slot_host& host, const slot& s,
             program.note_gaps(v.seen.gaps.size());
         }
     return seen_of(s, variants, looks.part(), alone, day_ahead_ns() - was_ahead_ns);
+}
+/// The same of servers that need no preparation, or that another program prepares.
+inline slot_seen run_slot(const slot_host& host, const slot& s) {
+    variant_repeats variants = orders_of(host, s);
+    return run_slot(s, variants);
 }
 
 // ---- which slots follow one another
@@ -39827,8 +39878,9 @@ public:
         for (slot& s : slots) {
             s.number = number;
             s.deadline_ns = mode_.deadline_ns;
-            whole = make_ready(host_, s) &&
-                    keep(run_slot(host_, s, verdicts_.within_repeat(number)));
+            variant_repeats variants = orders_of(host_, s);
+            whole = make_ready(s, variants) &&
+                    keep(run_slot(s, variants, verdicts_.within_repeat(number)));
             // Without the candidate's server no objective is left; some need no baseline.
             const bool is_last = &s == &slots.back();
             all = whole && (is_last || slots.back().variants[0] == run_variant::candidate ||
@@ -39980,25 +40032,26 @@ inline plan plan_of(const scenario& s, const gate_identity& who, std::uint64_t s
     return p;
 }
 
+/// Refuses an address of a server that no request can be sent to. A rehearsal needs none.
+inline void check_address(const any_target& t, run_variant variant,
+                          const server_variables& variables) {
+    const auto* const e = t.what().get<endpoint>();
+    const bool is_named = (e && !e->url.empty()) || t.what().get<process>();
+    if (is_named || !variables.url.empty()) live_target(t, variant, variables).check();
+}
 /// Refuses a gate that no load can be sent for, as far as its plan, its files and the addresses of
 /// its servers show that. Asks nobody and starts nothing, so that a program with several gates can
 /// check all of them before it sends the first load.
-inline void check_gate(const scenario& s, scenario_use use) {
-    const plan p = plan_of(s, {.name = str(s.name)}, 1, use, api_of(s.target));
-    check_images(p, api_of(s.target));
-    const auto check_server = [](const any_target& t, run_variant variant) {
-        const auto* const e = t.what().get<endpoint>();
-        const bool is_named = (e && !e->url.empty()) || t.what().get<process>();
-        // A rehearsal needs no address.
-        if (!is_named && variables_of_server(variant).url.empty()) return;
-        live_target(t, variant).check();
-    };
-    check_server(s.target, run_variant::candidate);
+inline void check_gate(const scenario& s, scenario_use use, const settings& asked) {
+    const api_traits& api = api_of(s.target, asked.candidate);
+    const plan p = plan_of(s, {.name = str(s.name)}, 1, use, api);
+    check_images(p, api);
+    check_address(s.target, run_variant::candidate, asked.candidate);
     const any_baseline& b = s.baseline;
     if (b.is_live() && !b.is_same_server() && !b.is_asked_otherwise())
-        check_server(b.live(), run_variant::baseline);
-    if (!b.is_stored() || !means_off(environment("LLMBENCH_WRITE_BASELINE"))) return;
-    if (rehearsal_asked(environment).empty()) stored_gate_of(p);  // a model has its own
+        check_address(b.live(), run_variant::baseline, asked.baseline);
+    const bool is_read = b.is_stored() && !asked.write_baseline;
+    if (is_read && asked.rehearse.empty()) stored_gate_of(p);  // a model has its own
 }
 
 /// The name and the place of a gate that begins.
@@ -40159,7 +40212,7 @@ public:
         sharing_.all_or_none([&] {
             mode = prepared_mode();
             p = prepared_plan(mode);
-            servers.emplace(scenario_, model_.get());
+            servers.emplace(scenario_, asked_, model_.get());
             await_start([&](double within_s, const std::string& ready) {
                 servers->await_start(within_s, ready);
             });
@@ -40216,7 +40269,7 @@ private:
         const plan p = plan_of(mode.appends() ? the_past().as_kept(scenario_) : scenario_, who_,
                                asked_.seed,
                                {use_, sharing_.part(), mode.all_repeats(asked_)},
-                               api_of(scenario_.target));
+                               api_of(scenario_.target, asked_.candidate));
         if (p.judged->has_stored_baseline && mode.kind != run_kind::write_baseline)
             mode.stored = new_shared<const stored_gate>(
                 model_ ? model_->stored_baseline(scenario_, who_, asked_, use_)

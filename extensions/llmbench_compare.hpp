@@ -1504,9 +1504,10 @@ struct setting_under_test {
 
 class settings_run {
 public:
-    /// `all`: in the order of the scenario. The arguments must outlive this.
-    settings_run(vector<setting_under_test>& all, const plan& as_a_whole,
-                 const run_mode& mode, progress_mode progress)
+    /// `all`: in the order of the scenario. `key_is_for`: the URL whose host gets LLMBENCH_API_KEY,
+    /// "" for that of the first endpoint. The arguments must outlive this.
+    settings_run(vector<setting_under_test>& all, const plan& as_a_whole, const run_mode& mode,
+                 std::string key_is_for, progress_mode progress)
         : all_(all),
           whole_(as_a_whole),
           mode_(mode),
@@ -1514,8 +1515,6 @@ public:
           positions_(rounds_),
           meter_({.each_s = seconds_of_one(as_a_whole), .loads = {loads(), loads()}}, progress,
                  surroundings_of_program().style()) {
-        // Else of the first endpoint.
-        std::string key_is_for = variables_of_server(run_variant::candidate).url;
         for (setting_under_test& s : all_) {
             static_cast<load_conditions&>(s.all.seen) = load_conditions_of(s.all.what);
             s.all.seen.pairs_are_fresh = s.is_fresh;
@@ -1624,9 +1623,11 @@ private:
                         .name = printed("round %d of %d, ", position + 1, rounds_) + s.name,
                         .deadline_ns = mode_.deadline_ns};
         if (s.server.ends_after_turn() && !bring_up(s)) return false;
-        if (s.has_turns() && !make_ready(s, host, turn)) return false;
         if (!s.has_turns()) return true;
-        slot_seen seen = run_slot(host, turn);
+        variant_repeats variants = orders_of(host, turn);
+        if (!make_ready(s, turn, variants)) return false;
+        if (!s.has_turns()) return true;
+        slot_seen seen = run_slot(turn, variants);
         for (std::string& note : seen.notes) s.all.seen.notes.push_back(std::move(note));
         s.all.seen.candidate.push_back(std::move(seen.repeats[0]));
         if (s.server.ends_after_turn()) s.server.end();
@@ -1649,9 +1650,9 @@ private:
             s.all.seen.candidate.change_last(
                 [&](repeat_data& d) { d.target_gone = told + s.lost; });
     }
-    bool make_ready(setting_under_test& s, const slot_host& host, const slot& turn) {
+    bool make_ready(setting_under_test& s, const slot& turn, const variant_repeats& variants) {
         try {
-            return detail::make_ready(host, turn);
+            return detail::make_ready(turn, variants);
         } catch (const std::runtime_error& e) {
             lose(s, gate_outcome::invalid, e, "");
         }
@@ -1909,9 +1910,10 @@ public:
                           : new_environment_for(settings_, of_each_));
         // No decision before the last round.
         const plan whole = plan_of(of_each_, who_, asked_.seed,
-                                   {scenario_use::measure, {}, 0}, api_of(settings_[0].target));
+                                   {scenario_use::measure, {}, 0},
+                                   api_of(settings_[0].target, asked_.candidate));
         for (const setting& s : settings_)
-            if (api_of(s.target).generates != whole.sent->scores.empty())
+            if (api_of(s.target, asked_.candidate).generates != whole.sent->scores.empty())
                 refuse({"compare: a setting's API generates tokens and another's does not, which "
                         "have nothing in common to be compared on"});
         run_mode mode = mode_of(of_each_.baseline, who_.name, asked_);
@@ -1922,7 +1924,7 @@ public:
         mode.begin(budget_began_ns());
         if (stop_asked.load())
             throw no_server("the run was interrupted before this comparison began");
-        settings_run(under_test, whole, mode, shown_progress()).measure();
+        settings_run(under_test, whole, mode, asked_.candidate.url, shown_progress()).measure();
         return finished(under_test);
     }
     /// Without measurements: every setting has a result that says why.
@@ -1959,7 +1961,8 @@ private:
             p.nonce = fresh_nonce(asked_.seed, p.name);
             parts.push_back(
                 {.name = str(s.name),
-                 .server = live_target(s.target, run_variant::candidate, stand_in(parts.size())),
+                 .server = live_target(s.target, run_variant::candidate, asked_.candidate,
+                                       stand_in(parts.size())),
                  .is_fresh = (s.target.what().get<process>() && !s.target.is_switched()) ||
                              s.target.what().get<extension_value>(),
                  .all = {{.what = std::move(p)}}});

@@ -572,15 +572,16 @@ inline taken_profile profile_of_failure(const slot_host& of, slot again,
                          .show = answers_shown::none};
     again.name = "profile";
     again.is_kept = false;
+    variant_repeats variants = orders_of(host, again);
     try {
-        make_ready(host, again);
+        make_ready(again, variants);
     } catch (const std::runtime_error& e) {
         notes.push_back(std::string("the profile is of a server as it was left: ") + reason_in(e));
     }
     taken_profile t =
         profile_under_load(by, lasts_s, again.deadline_ns, [&](long long until_ns) {
-            again.deadline_ns = until_ns;
-            return run_slot(host, again).repeats[0].records.size();
+            variants[0].asked.deadline_ns = until_ns;
+            return run_slot(again, variants).repeats[0].records.size();
         });
     if (t.goes_on && !of.candidate.is_process())
         unended_profiles().push_back({of.candidate.facts().url, of.what.name, how});

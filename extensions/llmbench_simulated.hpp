@@ -3021,7 +3021,8 @@ public:
         other.like.seed = 2000;
         const gate_figures f =
             figures_on(std::move(other), s, asked,
-                       plan_of(s, who, asked.seed, {use, {}, 0}, api_of(s.target)));
+                       plan_of(s, who, asked.seed, {use, {}, 0},
+                               api_of(s.target, asked.candidate)));
         stored_gate reported;
         for (const repeat_figures& d : f.candidate.repeats)
             for (const named_number& n : named_statistics(f.kept, d))
@@ -3039,7 +3040,7 @@ public:
         run_mode mode = mode_of(s.baseline, p.name, asked);
         mode.model = new_shared<simulated_rehearsal>(std::move(on));
         mode.kind = run_kind::calibrate;
-        gate_servers servers(s, mode.model.get());
+        gate_servers servers(s, asked, mode.model.get());
         gate_run run(std::move(p), servers, mode, progress_mode::off);
         if (run.bring_up()) run.repeat_until_decided();
         const measured_gate m = run.finished();
@@ -3053,7 +3054,8 @@ private:
 /// One repeat of a gate, if that is the load with this hash.
 inline std::optional<plan> plan_of_load(const scenario& s, const settings& asked,
                                         const std::string& hash) try {
-    plan p = plan_of(s, {}, asked.seed, scenario_use::gate, api_of(s.target));
+    plan p = plan_of(s, {}, asked.seed, scenario_use::gate,
+                     api_of(s.target, asked.candidate));
     if (hash.empty() || load_hash(*p.sent) != hash) return {};
     return with_judging(std::move(p), [](planned_judging& j) { j.measure_all(1); });
 } catch (const std::invalid_argument&) {

@@ -205,7 +205,7 @@ public:
 
     void make_room(double at_most_s) override {
         for (server_in_turns* other : group())
-            if (other != this) other->sleep(at_most_s);
+            if (other != this && !other->sleeps_ && !other->has_left()) other->sleep(at_most_s);
     }
     void found(const live_target& server, bool is_new) override {
         on_ = &server;
@@ -242,6 +242,7 @@ public:
         if (stop_asked.load()) return {};  // a runner that cancels a job does not wait for answers
         for (const server_in_turns* one : group()) {
             const bool should = one != this;
+            if (should && !one->its_.how.state.empty() && one->has_left()) continue;
             if (one->is_asleep_by_itself() == should) continue;
             const std::string told = " (GET " + str(one->its_.how.state) + ")";
             return should ? one->url() + " was awake" + told + " while " + url() + " was measured"
@@ -281,12 +282,22 @@ private:
         if (!is_cut && !stop_asked.load()) has_failed() = true;
         throw std::runtime_error("switched: " + url() + " was to " + to + ": " + why);
     }
+    http_answer answer_at(const char* path) const {
+        const load_target& at = on_->load();
+        return blocking_get(at, inquiry_path(at, path), at.fields,
+                            std::min(state_within_s, its_.within_s));
+    }
+    /// Whether nobody listens where it was: one that crashed leaves the GPU to the others.
+    bool has_left() const {
+        const std::string state = str(its_.how.state);
+        const http_answer a = answer_at(state.empty() ? on_->load().api->ready : state.c_str());
+        return a.status == 0 && a.error.starts_with("cannot connect: ");
+    }
     bool is_asleep_by_itself() const {
         if (its_.how.state.empty()) return is_known_ ? sleeps_ : its_.options.is_asleep;
         const load_target& at = on_->load();
         const std::string path = str(its_.how.state);
-        const http_answer a = blocking_get(at, inquiry_path(at, path.c_str()), at.fields,
-                                           std::min(state_within_s, its_.within_s));
+        const http_answer a = answer_at(path.c_str());
         json_reader reader;
         const json_view* const v = a.status == 200 ? reader.read(a.body) : nullptr;
         const json_view* const told = v ? member(*v, "is_sleeping") : nullptr;

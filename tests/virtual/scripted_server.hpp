@@ -44,6 +44,8 @@ public:
     /// What comes of the request that is sent before a load; a healthy answer, where this is not told.
     void answer_check(answer a) const { script_->checks = {std::move(a)}; }
     void on_check(std::function<void()> done) const { script_->on_check = std::move(done); }
+    /// From now on nobody listens there.
+    void leave() const { port_->refuse(); }
     void tell_of_sleep(std::function<bool()> is_sleeping) const {
         script_->is_sleeping = std::move(is_sleeping);
     }

@@ -49,7 +49,7 @@ public:
     scripted::answer on_sleep = done(), on_wake = done();
     std::function<bool()> tells{};      // in place of the truth
     std::function<void()> on_load{};
-    bool ignores_sleep = false;
+    bool ignores_sleep = false, is_gone = false;
 
     static scripted::answer done() {
         return {scripted::wait(std::chrono::milliseconds(1500)),
@@ -76,6 +76,10 @@ private:
         }
         if (r.path == "/collective_rpc") return done();
         if (on_load) on_load();
+        if (is_gone) {
+            server.leave();
+            return {scripted::reset()};
+        }
         if (!is_awake_) did += 'X';
         else if (!did.ends_with('.')) did += '.';
         const std::chrono::milliseconds each(20);
@@ -284,6 +288,15 @@ TEST_CASE("settings on one GPU are compared in turns, and one that fails is told
             CHECK(v.outcome == verdict::invalid);
             CHECK(holds(v.reason, "was to wake: POST /wake_up was answered with HTTP 500"));
         }
+    }
+    SUBCASE("one crashes, and leaves the GPU to the other") {
+        b.on_load = [&] { b.is_gone = true; };
+        comparison_result c;
+        refusal_by([&] { c = compare(s, settings()); });
+        CHECK(c["b"].verdicts()[0].outcome == verdict::invalid);
+        for (const slo_verdict& v : c["a"].verdicts()) CHECK(v.outcome != verdict::invalid);
+        CHECK(c["a"].requests().size() == 2 * c["b"].requests().size());
+        CHECK(a.is_awake());
     }
     SUBCASE("one of them has no switch") {
         types::list<setting> mixed = settings();
