@@ -44,9 +44,11 @@ inline std::string full_value_text(const verdict_numbers& v, double x) {
 inline metric_id compared_metric(const slo& s) {
     return s.statistic.parts.empty() ? s.statistic.metric : s.statistic.parts[0].metric;
 }
-/// Whether both values of a comparison are known.
+/// Whether both values of a comparison are known. Those of a difference may be zero.
 inline bool has_both_values(const verdict_numbers& v) {
-    const bool is_known = v.denominator > 0 || (is_difference(v.objective) && v.denominator == 0);
+    const bool is_known =
+        v.denominator > 0 ||
+        (is_difference(v.objective) && v.denominator == 0 && !std::isnan(v.measured));
     return is_known && std::isfinite(v.numerator);
 }
 /// Returns both values of a comparison, "28.7 ms against 25 ms"; "" if it is none.

@@ -80,6 +80,16 @@ TEST_CASE("how far a value is from its limit, in one sentence of each kind") {
     CHECK(against_limit(slo_verdict{}).empty());
 }
 
+TEST_CASE("a difference of which nothing was measured is told without values") {
+    verdict_numbers v;
+    v.objective = mean(ttft) <= baseline + 1_ms;
+    v.measured = not_a_number;
+    CHECK(ratio_of_text(v) == "");
+    CHECK(against_limit(v) == "");
+    v.measured = 0;
+    CHECK(ratio_of_text(v) != "");
+}
+
 TEST_CASE("the summary begins with a difference as with other limits") {
     sample_gates::test_gate g = sample_gates::sampled_gate("gateway", {mean(ttft) <= 100_ms});
     g.verdicts = {verdict_on_times(22.4, 17.3, mean(ttft) <= baseline + 1_ms)};
