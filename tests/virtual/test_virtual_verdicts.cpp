@@ -5,6 +5,7 @@
 #include "virtual/scripted_server.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <set>
 #include <vector>
@@ -155,6 +156,25 @@ TEST_CASE("a gate that the time budget cuts off is inconclusive with the reason"
         CHECK(verdict_of(r, slo).advice.empty());  // no other limit would have been decided
     }
     check_rejudged(r, s.slos);
+}
+
+TEST_CASE("a server that fails every request is told of, also where the time ends in the first repeat") {
+    const scripted::server host({{scripted::wait(std::chrono::milliseconds(500)),
+                                  scripted::send(scripted::json("500 Internal Server Error", "{}"))}});
+    scenario s;
+    s.name = "cut while it fails";
+    s.target = endpoint{.url = host.url()};
+    s.workload = prompts({"hi"});
+    s.arrivals = closed_loop(1);
+    s.warmup = 0;
+    s.requests = 100;
+    s.slos = {p50(ttft) <= 1_s};
+    const variable budget("LLMBENCH_TIME_BUDGET", budget_from_now(3));
+    const result r = run(s);
+    for (const slo_verdict& v : r.verdicts()) {
+        CHECK(v.outcome == verdict::invalid);
+        CHECK(holds(v.reason, "requests succeeded (http: HTTP 500"));
+    }
 }
 
 TEST_CASE("a repeat that the time budget cuts in the middle is no evidence") {

@@ -33,6 +33,7 @@
 
 #include <algorithm>  // max, min, minmax_element
 #include <cmath>  // exp, log, sqrt
+#include <cstddef>  // size_t
 #include <deque>
 #include <limits>
 #include <map>
@@ -286,6 +287,23 @@ inline time_interval window_of(const planned_traffic& t, const load_of_variant& 
     return time_interval::between(start_ns + l.order->measured_from_ns, end_ns);
 }
 
+/// What became of the requests of a load before it was cut off.
+struct requests_before_cut {
+    std::size_t succeeded = 0, failed = 0;
+    std::string first{};  // why one failed
+};
+inline requests_before_cut before_cut(const repeat_data& d) {
+    requests_before_cut all;
+    for (const record& r : d.records) {
+        using enum request_status;
+        if (!is_measured(r) || r.status == cancelled || r.status == unsent) continue;
+        all.succeeded += r.status == ok;
+        if (r.status != ok && all.failed++ == 0)
+            all.first = std::string(to_string(r.status)) + ": " + str(r.error);
+    }
+    return all;
+}
+
 /// The repeat of one variant, from its order to its measurements.
 struct variant_repeat : not_copied {
     /// `on` must outlive it.
@@ -341,7 +359,10 @@ struct variant_repeat : not_copied {
         seen.stamp_lag_p99 = seen.stamp_lag.quantile(0.99);
         seen.stamp_lag_max = seen.stamp_lag.max();
         seen.interrupted = stop_asked.load();
-        seen.cut_short = asked.deadline_ns > 0 && now_ns() > asked.deadline_ns;
+        const bool is_late = asked.deadline_ns > 0 && now_ns() > asked.deadline_ns;
+        // What has failed all the time would not have done better.
+        const requests_before_cut all = is_late ? before_cut(seen) : requests_before_cut{};
+        seen.cut_short = is_late && (all.succeeded > 0 || all.failed == 0);
     }
 };
 

@@ -190,6 +190,14 @@ inline void note_decided(double part, const repeat_data& d, vector<std::string>&
                     time_text(d.window.seconds() / part) +
                     ", since all was decided by then (.repeats = 1: the whole time)");
 }
+/// Of a repeat that does not count, as the time ended in it.
+inline void note_cut(const repeat_data& d, vector<std::string>& notes) {
+    const requests_before_cut all = d.cut_short ? before_cut(d) : requests_before_cut{};
+    if (all.failed > 0)
+        notes.push_back(printed("repeat %d was cut off by the end of the time and does not count; "
+                                "%zu of its requests had failed (%s)",
+                                d.index + 1, all.failed, all.first.c_str()));
+}
 
 // ---- the load
 
@@ -210,6 +218,7 @@ inline slot_seen seen_of(const slot& s, variant_repeats& variants, double part,
         v.seen.load = s.load;
         v.seen.part = s.part;
         note_warmup(v.seen, seen.notes);
+        note_cut(v.seen, seen.notes);
         seen.is_whole = seen.is_whole && !v.seen.cut_short;
         seen.repeats.push_back(std::move(v.seen));
     }
