@@ -190,6 +190,9 @@ inline void note_decided(double part, const repeat_data& d, vector<std::string>&
                     time_text(d.window.seconds() / part) +
                     ", since all was decided by then (.repeats = 1: the whole time)");
 }
+inline void note_last_words(live_target& server, vector<std::string>& notes) {
+    for (std::string& line : server.take_last_words()) notes.push_back(std::move(line));
+}
 /// Of a repeat that does not count, as the time ended in it.
 inline void note_cut(const repeat_data& d, vector<std::string>& notes) {
     const requests_before_cut all = d.cut_short ? before_cut(d) : requests_before_cut{};
@@ -213,8 +216,7 @@ inline slot_seen seen_of(const slot& s, variant_repeats& variants, double part,
         v.target.note_load();
         if (std::string why = v.target.end_turn(); v.seen.target_gone.empty())
             v.seen.target_gone = std::move(why);
-        for (std::string& line : v.target.take_last_words())
-            seen.notes.push_back(std::move(line));
+        note_last_words(v.target, seen.notes);
         v.seen.load = s.load;
         v.seen.part = s.part;
         note_warmup(v.seen, seen.notes);
