@@ -29,13 +29,11 @@ class past_judge;
 class rehearsal;
 class search_figures;
 class server_switch;
-class task_at_work;
 struct analysis;
 struct decision;
 struct gate_report;
 struct kept_text;
 struct judging_parameters;
-struct load_state;
 struct measured_gate;
 struct measured_load;
 struct measurements;
@@ -48,9 +46,6 @@ struct repeat_data;
 struct report_parts;
 struct run_mode;
 struct settings;
-struct slot;
-struct slot_host;
-struct taken_profile;
 struct workload_files;
 enum class answers_shown : unsigned char;
 enum class scenario_use : unsigned char;
@@ -118,12 +113,6 @@ struct extension {
     // ---- tasks beside a load, and profiles after it
     /// Throws if `beside` or `on_fail` is unsound.
     vector<planned_task> (*tasks_of)(const scenario& s) = nullptr;
-    /// Begins task `number` of a plan. All arguments must outlive it.
-    std::unique_ptr<task_at_work> (*begun)(const plan& p, std::size_t number, live_target& target,
-                                           const load_state& load, int gate) = nullptr;
-    /// Sends the same load again, with other words, and profiles the server.
-    std::shared_ptr<taken_profile> (*profiled)(const slot_host& of, slot again,
-                                               vector<std::string>& notes) = nullptr;
     /// Ends profiles that earlier gates left running on a server, or notes that they go on.
     void (*note_server)(const live_target& server, int gate,
                         vector<std::string>& notes) = nullptr;

@@ -16,11 +16,6 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-class live_target;
-struct load_state;
-struct slot;
-struct slot_host;
-
 /// A task while the load runs.
 class task_at_work {
 public:
@@ -29,15 +24,11 @@ public:
     virtual side_task_seen finished() = 0;
 };
 
-inline const extension& the_faults() {
-    return the_one_with(&extension::tasks_of,
-                        "beside and on_fail need #include \"llmbench_faults.hpp\" where "
-                        "LLMBENCH_MAIN is");
-}
-
 inline vector<planned_task> planned_tasks(const scenario& s) {
     if (s.beside.empty() && !s.on_fail) return {};
-    return the_faults().tasks_of(s);
+    constexpr const char* missing =
+        "beside and on_fail need #include \"llmbench_faults.hpp\" where LLMBENCH_MAIN is";
+    return the_one_with(&extension::tasks_of, missing).tasks_of(s);
 }
 inline std::string tasks_text(const vector<planned_task>& tasks) {
     std::string text;

@@ -75,6 +75,9 @@ struct planned_baseline : pairing {
     /// The loads of a pair, one after the other.
     int loads_of_pair() const { return has_baseline && !is_at_once ? 2 : 1; }
 };
+struct slot;
+struct slot_host;
+struct taken_profile;
 /// The number of repeats, and the objectives and baseline that judge them.
 struct planned_judging : load_judging, planned_baseline {
     bool repeats_are_asked = false;  // by the gate: then advisory objectives are waited for, too
@@ -82,6 +85,9 @@ struct planned_judging : load_judging, planned_baseline {
     any_profile on_fail{};
     double usd_per_hour = 0;  // of its server, 0 if not given
     maybe<recovery_parameters> recovery{};  // if an objective is on recovery
+    /// Sends the same load again, with other words, and profiles the server, if `on_fail` asks.
+    std::shared_ptr<taken_profile> (*profiled)(const slot_host& of, slot again,
+                                               vector<std::string>& notes) = nullptr;
 };
 
 /// The name of a gate, and its place in the source.

@@ -21,8 +21,9 @@
 #include "core/traffic/traffic_source.hpp"
 
 #include <algorithm>  // max, min, sort
+#include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
-#include <memory>  // shared_ptr
+#include <memory>  // shared_ptr, unique_ptr
 #include <string>
 #include <type_traits>  // conditional_t, is_const_v
 #include <utility>  // move
@@ -58,6 +59,10 @@ struct plan_part {
     bool forces_length = false;
     request_spec common{};  // the same for all its requests
 };
+class live_target;
+class task_at_work;
+struct load_state;
+struct plan;
 /// A task that runs beside the load.
 struct planned_task {
     std::string name{};
@@ -66,6 +71,9 @@ struct planned_task {
     double excuses_s = 0;
     vector<task_step> steps{};
     std::string text{};  // what is done, and when
+    /// Begins task `number` of a plan. All arguments must outlive it.
+    std::unique_ptr<task_at_work> (*begun)(const plan& p, std::size_t number, live_target& target,
+                                           const load_state& load, int gate) = nullptr;
 };
 /// The traffic of one variant. A mix sends its parts; the members beside them then hold for all
 /// parts: the longest stride, whether answers are streamed.

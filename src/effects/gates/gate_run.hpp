@@ -105,8 +105,8 @@ public:
     /// Returns all measurements, once.
     measured_gate finished() {
         const analysis& found = verdicts_.so_far();
-        if (judged_.on_fail && mode_.judges() && !mode_.model && shows_a_miss(found.verdicts))
-            all_.profile = the_faults().profiled(
+        if (judged_.profiled && mode_.judges() && !mode_.model && shows_a_miss(found.verdicts))
+            all_.profile = judged_.profiled(
                 host_, {.number = positions_.begin(), .deadline_ns = mode_.deadline_ns},
                 all_.seen.notes);
         if (mode_.kind == run_kind::write_baseline)

@@ -331,7 +331,8 @@ struct variant_repeat : not_copied {
 
     void begin_beside() {
         for (std::size_t i = 0; i < what.sent->beside.size(); ++i)
-            tasks.push_back(the_faults().begun(what, i, target, state, asked.gate));
+            tasks.push_back(
+                what.sent->beside[i].begun(what, i, target, state, asked.gate));
     }
     void end_beside() {
         for (const auto& t : tasks) seen.side_tasks.push_back(t->finished());
