@@ -24,7 +24,6 @@ class extension_server;
 class gate_past;
 class gate_run;
 class live_target;
-class load_sharing;
 class past_judge;
 class rehearsal;
 class search_figures;
@@ -138,9 +137,6 @@ struct extension {
     // ---- variables of the environment
     void (*read_settings)(const std::function<std::string(const char*)>& look_up,
                           settings& into) = nullptr;
-
-    // ---- one load from several programs
-    load_sharing* sharing = nullptr;  // its part in it; default: this program sends the whole
 
     // ---- models in place of servers
     /// `gate`: its name in the file that models are fitted to.

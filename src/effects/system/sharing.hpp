@@ -2,7 +2,6 @@
 #pragma once
 
 #include "api/scenario.hpp"
-#include "core/base/extension.hpp"
 #include "core/base/text.hpp"
 #include "core/traffic/shard.hpp"
 #include "effects/system/environment.hpp"
@@ -47,11 +46,8 @@ public:
     virtual std::string follow(const std::function<void(const slot&)>& /*run*/) { return {}; }
 };
 inline constinit load_sharing sends_whole_loads{};
-inline load_sharing& the_sharing() {
-    for (const extension* e : extensions())
-        if (e->sharing) return *e->sharing;
-    return sends_whole_loads;
-}
+inline constinit load_sharing* sharing_of_program = &sends_whole_loads;  // set by an extension
+inline load_sharing& the_sharing() { return *sharing_of_program; }
 
 inline int rank_of_program() { return the_sharing().rank(); }
 
