@@ -159,8 +159,9 @@ TEST_CASE("a gate that the time budget cuts off is inconclusive with the reason"
 }
 
 TEST_CASE("a server that fails every request is told of, also where the time ends in the first repeat") {
-    const scripted::server host({{scripted::wait(std::chrono::milliseconds(500)),
-                                  scripted::send(scripted::json("500 Internal Server Error", "{}"))}});
+    const scripted::answer fails{scripted::wait(std::chrono::milliseconds(500)),
+                                 scripted::send(scripted::json("500 Internal Server Error", "{}"))};
+    const scripted::server host(std::vector<scripted::answer>{fails});
     scenario s;
     s.name = "cut while it fails";
     s.target = endpoint{.url = host.url()};

@@ -21,7 +21,6 @@ namespace detail {
 
 class execution_environment;
 class extension_server;
-class gate_past;
 class gate_run;
 class live_target;
 class past_judge;
@@ -117,17 +116,11 @@ struct extension {
                         vector<std::string>& notes) = nullptr;
 
     // ---- runs that are kept, and judge later ones
-    /// Changes a gate that is kept, before it is planned.
-    scenario (*as_kept)(const scenario& s) = nullptr;
     /// Adds the past of a gate whose servers are up, if its baseline is the extension's or it is
     /// kept, and the judge of its relative objectives.
     void (*add_past)(const run_mode& mode, const live_target& candidate,
                      measured_gate& to) = nullptr;
     std::shared_ptr<past_judge> (*new_judge)() = nullptr;  // an empty one, to read fields into
-    /// Keeps a judged gate until the reports are written. Returns why it does not, "" if it does.
-    /// `stopped`: why its repeats ended early, "" if they did not.
-    std::string (*keep)(const gate_report& g, const gate_past* of,
-                        const std::string& stopped) = nullptr;
     /// Writes the gates kept since the last call, of a program that began at `began_at`. Calls
     /// `lost` with the place and the reason if they cannot be written.
     void (*write_kept)(
@@ -182,11 +175,6 @@ inline const extension& the_work() {
     return the_one_with(&extension::judge_work,
                         "objectives on the work of a server need #include \"llmbench_work.hpp\" "
                         "where LLMBENCH_MAIN is");
-}
-inline const extension& the_past() {
-    return the_one_with(&extension::new_judge,
-                        "the result was held against a history, which llmbench_history.hpp "
-                        "judges: include it after llmbench.hpp where LLMBENCH_MAIN is");
 }
 
 }  // namespace detail

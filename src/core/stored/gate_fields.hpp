@@ -212,9 +212,12 @@ inline void fields_of(field_visitor& v, known_noise& known) {
 }
 inline void fields_of(field_visitor& v, std::shared_ptr<const past_judge>& past) {
     if (!v.has("history", past != nullptr)) return;
-    const extension& its = the_past();
+    constexpr const char* missing =
+        "the result was held against a history, which llmbench_history.hpp judges: include it "
+        "after llmbench.hpp where LLMBENCH_MAIN is";
+    const auto new_judge = the_one_with(&extension::new_judge, missing).new_judge;
     // Reading makes a new judge; a visitor that only writes must not change the old one.
-    const auto own = v.assigns() || !past ? its.new_judge()
+    const auto own = v.assigns() || !past ? new_judge()
                                           : std::const_pointer_cast<past_judge>(past);
     if (v.assigns()) past = own;
     if (!v.begin({"history", "the runs of main", at_times})) return;

@@ -329,7 +329,7 @@ private:
     }
     /// Makes a valid plan, and reads the run that it is compared with.
     plan prepared_plan(run_mode& mode) const {
-        const plan p = plan_of(mode.appends() ? the_past().as_kept(scenario_) : scenario_, who_,
+        const plan p = plan_of(mode.appends() ? asked_.keeps->as_kept(scenario_) : scenario_, who_,
                                asked_.seed,
                                {use_, sharing_.part(), mode.all_repeats(asked_)},
                                api_of(scenario_.target, asked_.candidate));
@@ -343,7 +343,7 @@ private:
         gate_report g = report_of(m, asked_);
         if (mode.kind == run_kind::write_baseline) write_as_baseline(g, m, asked_);
         if (asked_.keeps)
-            g.not_kept = asserts() ? the_past().keep(g, m.past.get(), m.seen.stopped)
+            g.not_kept = asserts() ? asked_.keeps->keep(g, m.past.get(), m.seen.stopped)
                                    : why_not_added(searches() ? "find_capacity()" : "run()");
         if (model_) model_->mark(g, m.seen);
         return closed(std::move(g), std::move(m));

@@ -295,10 +295,12 @@ struct requests_before_cut {
 inline requests_before_cut before_cut(const repeat_data& d) {
     requests_before_cut all;
     for (const record& r : d.records) {
-        using enum request_status;
-        if (!is_measured(r) || r.status == cancelled || r.status == unsent) continue;
-        all.succeeded += r.status == ok;
-        if (r.status != ok && all.failed++ == 0)
+        if (!is_measured(r) || r.status == request_status::cancelled ||
+            r.status == request_status::unsent)
+            continue;
+        const bool is_ok = r.status == request_status::ok;
+        all.succeeded += is_ok;
+        if (!is_ok && all.failed++ == 0)
             all.first = std::string(to_string(r.status)) + ": " + str(r.error);
     }
     return all;

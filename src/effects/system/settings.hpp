@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "api/scenario.hpp"
 #include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
@@ -34,6 +35,16 @@ struct purpose_of_run {
     bool is_shard = false;   // of a load sent by several programs: no verdicts
     std::string rehearse{};  // "": measure; "1", or the result.json that a model is fitted to
 };
+class gate_past;
+struct gate_report;
+/// Gates that are kept, for a history.
+struct kept_runs {
+    /// Changes a gate before it is planned.
+    scenario (*as_kept)(const scenario& s);
+    /// Keeps a judged gate until the reports are written. Returns why it does not, "" if it does.
+    /// `stopped`: why its repeats ended early, "" if they did not.
+    std::string (*keep)(const gate_report& g, const gate_past* of, const std::string& stopped);
+};
 /// The LLMBENCH_ variables of a gate. Read when the gate begins.
 struct settings : purpose_of_run {
     server_variables candidate{}, baseline{};
@@ -48,7 +59,7 @@ struct settings : purpose_of_run {
     bool write_baseline = false;
     progress_mode progress = progress_mode::automatic;
     answers_shown answers = answers_shown::open;
-    bool keeps = false;  // gates are added to a history
+    const kept_runs* keeps = nullptr;  // by an extension: gates are added to a history
 };
 
 inline bool read_flag(const std::string& v, bool& into) {
@@ -212,7 +223,7 @@ inline constexpr asked_purpose asked_purposes[] = {
     {"LLMBENCH_CALIBRATE", [](const settings& s) { return s.calibrate > 0; }},
     {"LLMBENCH_WRITE_BASELINE", [](const settings& s) { return s.write_baseline; }},
     {"LLMBENCH_SHARD", [](const settings& s) { return s.is_shard; }},
-    {"LLMBENCH_HISTORY=append", [](const settings& s) { return s.keeps; },
+    {"LLMBENCH_HISTORY=append", [](const settings& s) { return s.keeps != nullptr; },
      "what is added is a whole gate that was judged"},
     {"LLMBENCH_REHEARSE", [](const settings& s) { return !s.rehearse.empty(); },
      "a rehearsal is of whole gates on a model, and leaves nothing for later runs"}};

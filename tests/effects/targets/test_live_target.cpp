@@ -123,11 +123,13 @@ TEST_CASE("a server that somebody has just started is waited for at the path tha
 
 TEST_CASE("a key that only a later gate sends is masked in the log of a server that already runs") {
     const files::scratch folder;
-    const std::string url = "http://127.0.0.1:" + std::to_string(free_port()), go = folder.file("go");
+    const std::string url = "http://127.0.0.1:" + std::to_string(free_port());
+    const std::string go = folder.file("go");
     live_target first(endpoint{.url = url, .model = "m"}, run_variant::candidate);
     CHECK(why_not_up(first) != "");
     program_server& server = program_server::of("LLMBENCH_SERVER");
-    server.start("until [ -e " + go + " ]; do sleep 0.02; done; echo asked with later-0123", first.load());
+    server.start("until [ -e " + go + " ]; do sleep 0.02; done; echo asked with later-0123",
+                 first.load());
     live_target later(endpoint{.url = url, .model = "m", .headers = {{"X-Tenant", "later-0123"}}},
                       run_variant::candidate);
     CHECK(why_not_up(later) != "");
