@@ -2761,7 +2761,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 37,998 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 38,021 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -5057,21 +5057,17 @@ std::shared_ptr<T> new_shared(Args&&... args) {
 
 class execution_environment;
 class extension_server;
-class gate_past;
 class gate_run;
 class live_target;
-class load_sharing;
 class past_judge;
 class rehearsal;
 class search_figures;
 class server_switch;
-class task_at_work;
 struct analysis;
 struct decision;
 struct gate_report;
 struct kept_text;
 struct judging_parameters;
-struct load_state;
 struct measured_gate;
 struct measured_load;
 struct measurements;
@@ -5084,9 +5080,6 @@ struct repeat_data;
 struct report_parts;
 struct run_mode;
 struct settings;
-struct slot;
-struct slot_host;
-struct taken_profile;
 struct workload_files;
 enum class answers_shown : unsigned char;
 enum class scenario_use : unsigned char;
@@ -5154,28 +5147,16 @@ struct extension {
     // ---- tasks beside a load, and profiles after it
     /// Throws if `beside` or `on_fail` is unsound.
     vector<planned_task> (*tasks_of)(const scenario& s) = nullptr;
-    /// Begins task `number` of a plan. All arguments must outlive it.
-    std::unique_ptr<task_at_work> (*begun)(const plan& p, std::size_t number, live_target& target,
-                                           const load_state& load, int gate) = nullptr;
-    /// Sends the same load again, with other words, and profiles the server.
-    std::shared_ptr<taken_profile> (*profiled)(const slot_host& of, slot again,
-                                               vector<std::string>& notes) = nullptr;
     /// Ends profiles that earlier gates left running on a server, or notes that they go on.
     void (*note_server)(const live_target& server, int gate,
                         vector<std::string>& notes) = nullptr;
 
     // ---- runs that are kept, and judge later ones
-    /// Changes a gate that is kept, before it is planned.
-    scenario (*as_kept)(const scenario& s) = nullptr;
     /// Adds the past of a gate whose servers are up, if its baseline is the extension's or it is
     /// kept, and the judge of its relative objectives.
     void (*add_past)(const run_mode& mode, const live_target& candidate,
                      measured_gate& to) = nullptr;
     std::shared_ptr<past_judge> (*new_judge)() = nullptr;  // an empty one, to read fields into
-    /// Keeps a judged gate until the reports are written. Returns why it does not, "" if it does.
-    /// `stopped`: why its repeats ended early, "" if they did not.
-    std::string (*keep)(const gate_report& g, const gate_past* of,
-                        const std::string& stopped) = nullptr;
     /// Writes the gates kept since the last call, of a program that began at `began_at`. Calls
     /// `lost` with the place and the reason if they cannot be written.
     void (*write_kept)(
@@ -5185,9 +5166,6 @@ struct extension {
     // ---- variables of the environment
     void (*read_settings)(const std::function<std::string(const char*)>& look_up,
                           settings& into) = nullptr;
-
-    // ---- one load from several programs
-    load_sharing* sharing = nullptr;  // its part in it; default: this program sends the whole
 
     // ---- models in place of servers
     /// `gate`: its name in the file that models are fitted to.
@@ -5233,11 +5211,6 @@ inline const extension& the_work() {
     return the_one_with(&extension::judge_work,
                         "objectives on the work of a server need #include \"llmbench_work.hpp\" "
                         "where LLMBENCH_MAIN is");
-}
-inline const extension& the_past() {
-    return the_one_with(&extension::new_judge,
-                        "the result was held against a history, which llmbench_history.hpp "
-                        "judges: include it after llmbench.hpp where LLMBENCH_MAIN is");
 }
 
 // ===== [C] random numbers ========================================================================
@@ -15305,6 +15278,10 @@ struct plan_part {
     bool forces_length = false;
     request_spec common{};  // the same for all its requests
 };
+class live_target;
+class task_at_work;
+struct load_state;
+struct plan;
 /// A task that runs beside the load.
 struct planned_task {
     std::string name{};
@@ -15313,6 +15290,9 @@ struct planned_task {
     double excuses_s = 0;
     vector<task_step> steps{};
     std::string text{};  // what is done, and when
+    /// Begins task `number` of a plan. All arguments must outlive it.
+    std::unique_ptr<task_at_work> (*begun)(const plan& p, std::size_t number, live_target& target,
+                                           const load_state& load, int gate) = nullptr;
 };
 /// The traffic of one variant. A mix sends its parts; the members beside them then hold for all
 /// parts: the longest stride, whether answers are streamed.
@@ -21407,9 +21387,11 @@ inline std::string full_value_text(const verdict_numbers& v, double x) {
 inline metric_id compared_metric(const slo& s) {
     return s.statistic.parts.empty() ? s.statistic.metric : s.statistic.parts[0].metric;
 }
-/// Whether both values of a comparison are known.
+/// Whether both values of a comparison are known. Those of a difference may be zero.
 inline bool has_both_values(const verdict_numbers& v) {
-    const bool is_known = v.denominator > 0 || (is_difference(v.objective) && v.denominator == 0);
+    const bool is_known =
+        v.denominator > 0 ||
+        (is_difference(v.objective) && v.denominator == 0 && !std::isnan(v.measured));
     return is_known && std::isfinite(v.numerator);
 }
 /// Returns both values of a comparison, "28.7 ms against 25 ms"; "" if it is none.
@@ -22953,6 +22935,9 @@ struct planned_baseline : pairing {
     /// The loads of a pair, one after the other.
     int loads_of_pair() const { return has_baseline && !is_at_once ? 2 : 1; }
 };
+struct slot;
+struct slot_host;
+struct taken_profile;
 /// The number of repeats, and the objectives and baseline that judge them.
 struct planned_judging : load_judging, planned_baseline {
     bool repeats_are_asked = false;  // by the gate: then advisory objectives are waited for, too
@@ -22960,6 +22945,9 @@ struct planned_judging : load_judging, planned_baseline {
     any_profile on_fail{};
     double usd_per_hour = 0;  // of its server, 0 if not given
     maybe<recovery_parameters> recovery{};  // if an objective is on recovery
+    /// Sends the same load again, with other words, and profiles the server, if `on_fail` asks.
+    std::shared_ptr<taken_profile> (*profiled)(const slot_host& of, slot again,
+                                               vector<std::string>& notes) = nullptr;
 };
 
 /// The name of a gate, and its place in the source.
@@ -23516,11 +23504,6 @@ inline void check_slo(const slo& s, const slo_context& c) {
 
 // ===== [C] side tasks under a load, and profiles after it: an extension does them ================
 
-class live_target;
-struct load_state;
-struct slot;
-struct slot_host;
-
 /// A task while the load runs.
 class task_at_work {
 public:
@@ -23529,15 +23512,11 @@ public:
     virtual side_task_seen finished() = 0;
 };
 
-inline const extension& the_faults() {
-    return the_one_with(&extension::tasks_of,
-                        "beside and on_fail need #include \"llmbench_faults.hpp\" where "
-                        "LLMBENCH_MAIN is");
-}
-
 inline vector<planned_task> planned_tasks(const scenario& s) {
     if (s.beside.empty() && !s.on_fail) return {};
-    return the_faults().tasks_of(s);
+    constexpr const char* missing =
+        "beside and on_fail need #include \"llmbench_faults.hpp\" where LLMBENCH_MAIN is";
+    return the_one_with(&extension::tasks_of, missing).tasks_of(s);
 }
 inline std::string tasks_text(const vector<planned_task>& tasks) {
     std::string text;
@@ -25732,9 +25711,12 @@ inline void fields_of(field_visitor& v, known_noise& known) {
 }
 inline void fields_of(field_visitor& v, std::shared_ptr<const past_judge>& past) {
     if (!v.has("history", past != nullptr)) return;
-    const extension& its = the_past();
+    constexpr const char* missing =
+        "the result was held against a history, which llmbench_history.hpp judges: include it "
+        "after llmbench.hpp where LLMBENCH_MAIN is";
+    const auto new_judge = the_one_with(&extension::new_judge, missing).new_judge;
     // Reading makes a new judge; a visitor that only writes must not change the old one.
-    const auto own = v.assigns() || !past ? its.new_judge()
+    const auto own = v.assigns() || !past ? new_judge()
                                           : std::const_pointer_cast<past_judge>(past);
     if (v.assigns()) past = own;
     if (!v.begin({"history", "the runs of main", at_times})) return;
@@ -30660,11 +30642,8 @@ public:
     virtual std::string follow(const std::function<void(const slot&)>& /*run*/) { return {}; }
 };
 inline constinit load_sharing sends_whole_loads{};
-inline load_sharing& the_sharing() {
-    for (const extension* e : extensions())
-        if (e->sharing) return *e->sharing;
-    return sends_whole_loads;
-}
+inline constinit load_sharing* sharing_of_program = &sends_whole_loads;  // set by an extension
+inline load_sharing& the_sharing() { return *sharing_of_program; }
 
 inline int rank_of_program() { return the_sharing().rank(); }
 
@@ -30677,6 +30656,16 @@ struct purpose_of_run {
     int calibrate = 0;       // repeats, 0: judge
     bool is_shard = false;   // of a load sent by several programs: no verdicts
     std::string rehearse{};  // "": measure; "1", or the result.json that a model is fitted to
+};
+class gate_past;
+struct gate_report;
+/// Gates that are kept, for a history.
+struct kept_runs {
+    /// Changes a gate before it is planned.
+    scenario (*as_kept)(const scenario& s);
+    /// Keeps a judged gate until the reports are written. Returns why it does not, "" if it does.
+    /// `stopped`: why its repeats ended early, "" if they did not.
+    std::string (*keep)(const gate_report& g, const gate_past* of, const std::string& stopped);
 };
 /// The LLMBENCH_ variables of a gate. Read when the gate begins.
 struct settings : purpose_of_run {
@@ -30692,7 +30681,7 @@ struct settings : purpose_of_run {
     bool write_baseline = false;
     progress_mode progress = progress_mode::automatic;
     answers_shown answers = answers_shown::open;
-    bool keeps = false;  // gates are added to a history
+    const kept_runs* keeps = nullptr;  // by an extension: gates are added to a history
 };
 
 inline bool read_flag(const std::string& v, bool& into) {
@@ -30856,7 +30845,7 @@ inline constexpr asked_purpose asked_purposes[] = {
     {"LLMBENCH_CALIBRATE", [](const settings& s) { return s.calibrate > 0; }},
     {"LLMBENCH_WRITE_BASELINE", [](const settings& s) { return s.write_baseline; }},
     {"LLMBENCH_SHARD", [](const settings& s) { return s.is_shard; }},
-    {"LLMBENCH_HISTORY=append", [](const settings& s) { return s.keeps; },
+    {"LLMBENCH_HISTORY=append", [](const settings& s) { return s.keeps != nullptr; },
      "what is added is a whole gate that was judged"},
     {"LLMBENCH_REHEARSE", [](const settings& s) { return !s.rehearse.empty(); },
      "a rehearsal is of whole gates on a model, and leaves nothing for later runs"}};
@@ -39336,6 +39325,25 @@ inline time_interval window_of(const planned_traffic& t, const load_of_variant& 
     return time_interval::between(start_ns + l.order->measured_from_ns, end_ns);
 }
 
+/// What became of the requests of a load before it was cut off.
+struct requests_before_cut {
+    std::size_t succeeded = 0, failed = 0;
+    std::string first{};  // why one failed
+};
+inline requests_before_cut before_cut(const repeat_data& d) {
+    requests_before_cut all;
+    for (const record& r : d.records) {
+        if (!is_measured(r) || r.status == request_status::cancelled ||
+            r.status == request_status::unsent)
+            continue;
+        const bool is_ok = r.status == request_status::ok;
+        all.succeeded += is_ok;
+        if (!is_ok && all.failed++ == 0)
+            all.first = std::string(to_string(r.status)) + ": " + str(r.error);
+    }
+    return all;
+}
+
 /// The repeat of one variant, from its order to its measurements.
 struct variant_repeat : not_copied {
     /// `on` must outlive it.
@@ -39363,7 +39371,8 @@ struct variant_repeat : not_copied {
 
     void begin_beside() {
         for (std::size_t i = 0; i < what.sent->beside.size(); ++i)
-            tasks.push_back(the_faults().begun(what, i, target, state, asked.gate));
+            tasks.push_back(
+                what.sent->beside[i].begun(what, i, target, state, asked.gate));
     }
     void end_beside() {
         for (const auto& t : tasks) seen.side_tasks.push_back(t->finished());
@@ -39391,7 +39400,10 @@ struct variant_repeat : not_copied {
         seen.stamp_lag_p99 = seen.stamp_lag.quantile(0.99);
         seen.stamp_lag_max = seen.stamp_lag.max();
         seen.interrupted = stop_asked.load();
-        seen.cut_short = asked.deadline_ns > 0 && now_ns() > asked.deadline_ns;
+        const bool is_late = asked.deadline_ns > 0 && now_ns() > asked.deadline_ns;
+        // What has failed all the time would not have done better.
+        const requests_before_cut all = is_late ? before_cut(seen) : requests_before_cut{};
+        seen.cut_short = is_late && (all.succeeded > 0 || all.failed == 0);
     }
 };
 
@@ -39622,6 +39634,17 @@ inline void note_decided(double part, const repeat_data& d, vector<std::string>&
                     time_text(d.window.seconds() / part) +
                     ", since all was decided by then (.repeats = 1: the whole time)");
 }
+inline void note_last_words(live_target& server, vector<std::string>& notes) {
+    for (std::string& line : server.take_last_words()) notes.push_back(std::move(line));
+}
+/// Of a repeat that does not count, as the time ended in it.
+inline void note_cut(const repeat_data& d, vector<std::string>& notes) {
+    const requests_before_cut all = d.cut_short ? before_cut(d) : requests_before_cut{};
+    if (all.failed > 0)
+        notes.push_back(printed("repeat %d was cut off by the end of the time and does not count; "
+                                "%zu of its requests had failed (%s)",
+                                d.index + 1, all.failed, all.first.c_str()));
+}
 
 // ---- the load
 
@@ -39637,11 +39660,11 @@ inline slot_seen seen_of(const slot& s, variant_repeats& variants, double part,
         v.target.note_load();
         if (std::string why = v.target.end_turn(); v.seen.target_gone.empty())
             v.seen.target_gone = std::move(why);
-        for (std::string& line : v.target.take_last_words())
-            seen.notes.push_back(std::move(line));
+        note_last_words(v.target, seen.notes);
         v.seen.load = s.load;
         v.seen.part = s.part;
         note_warmup(v.seen, seen.notes);
+        note_cut(v.seen, seen.notes);
         seen.is_whole = seen.is_whole && !v.seen.cut_short;
         seen.repeats.push_back(std::move(v.seen));
     }
@@ -39838,8 +39861,8 @@ public:
     /// Returns all measurements, once.
     measured_gate finished() {
         const analysis& found = verdicts_.so_far();
-        if (judged_.on_fail && mode_.judges() && !mode_.model && shows_a_miss(found.verdicts))
-            all_.profile = the_faults().profiled(
+        if (judged_.profiled && mode_.judges() && !mode_.model && shows_a_miss(found.verdicts))
+            all_.profile = judged_.profiled(
                 host_, {.number = positions_.begin(), .deadline_ns = mode_.deadline_ns},
                 all_.seen.notes);
         if (mode_.kind == run_kind::write_baseline)
@@ -40266,7 +40289,7 @@ private:
     }
     /// Makes a valid plan, and reads the run that it is compared with.
     plan prepared_plan(run_mode& mode) const {
-        const plan p = plan_of(mode.appends() ? the_past().as_kept(scenario_) : scenario_, who_,
+        const plan p = plan_of(mode.appends() ? asked_.keeps->as_kept(scenario_) : scenario_, who_,
                                asked_.seed,
                                {use_, sharing_.part(), mode.all_repeats(asked_)},
                                api_of(scenario_.target, asked_.candidate));
@@ -40280,7 +40303,7 @@ private:
         gate_report g = report_of(m, asked_);
         if (mode.kind == run_kind::write_baseline) write_as_baseline(g, m, asked_);
         if (asked_.keeps)
-            g.not_kept = asserts() ? the_past().keep(g, m.past.get(), m.seen.stopped)
+            g.not_kept = asserts() ? asked_.keeps->keep(g, m.past.get(), m.seen.stopped)
                                    : why_not_added(searches() ? "find_capacity()" : "run()");
         if (model_) model_->mark(g, m.seen);
         return closed(std::move(g), std::move(m));

@@ -588,31 +588,32 @@ inline taken_profile profile_of_failure(const slot_host& of, slot again,
     return t;
 }
 
-inline vector<planned_task> checked_tasks_of(const scenario& s) {
-    check_profile(s);
-    return planned_tasks_of(s);
-}
-inline void plan_recovery(const scenario& s, planned_traffic& sent, planned_judging& judged) {
-    check_tasks_begin(sent);
-    judged.recovery = planned_recovery(sent, s.slos);
-}
 inline std::unique_ptr<task_at_work> begun_task(const plan& p, std::size_t number,
                                                 live_target& target, const load_state& load,
                                                 int gate) {
     return std::make_unique<task_under_load>(p, number, target, load, gate);
 }
+inline vector<planned_task> checked_tasks_of(const scenario& s) {
+    check_profile(s);
+    vector<planned_task> all = planned_tasks_of(s);
+    for (planned_task& t : all) t.begun = begun_task;
+    return all;
+}
 inline std::shared_ptr<taken_profile> profile_of(const slot_host& of, slot again,
                                                  vector<std::string>& notes) {
     return new_shared<taken_profile>(profile_of_failure(of, std::move(again), notes));
+}
+inline void plan_tasks(const scenario& s, planned_traffic& sent, planned_judging& judged) {
+    check_tasks_begin(sent);
+    judged.recovery = planned_recovery(sent, s.slos);
+    if (s.on_fail) judged.profiled = profile_of;
 }
 inline void end_profiles_of(const live_target& server, int gate, vector<std::string>& notes) {
     for (const std::string& note : end_profiles(server, gate)) notes.push_back(note);
 }
 inline constinit const extension tasks_beside{.name = "faults",
-                                              .add_to_plan = plan_recovery,
+                                              .add_to_plan = plan_tasks,
                                               .tasks_of = checked_tasks_of,
-                                              .begun = begun_task,
-                                              .profiled = profile_of,
                                               .note_server = end_profiles_of,
                                               .show = show_tasks};
 extern constinit const bool include_llmbench_faults_hpp_where_LLMBENCH_MAIN_is = true;

@@ -2966,9 +2966,6 @@ inline void add_history(const run_mode& mode, const live_target& candidate, meas
     to.past = on;
 }
 
-inline void read_history_settings(const variable_lookup& look_up, settings& into) {
-    into.keeps = history_settings_of(look_up).appends();
-}
 inline std::shared_ptr<past_judge> new_history_judge() { return new_shared<history_judge>(); }
 
 struct runs_to_add {
@@ -2991,6 +2988,10 @@ inline std::string keep_run(const gate_report& g, const gate_past* of, const std
     waiting_runs().runs[asked.folder_or(history_of(p).folder)].push_back(std::move(e));
     return {};
 }
+inline constexpr kept_runs kept_for_history{as_a_history_run, keep_run};
+inline void read_history_settings(const variable_lookup& look_up, settings& into) {
+    if (history_settings_of(look_up).appends()) into.keeps = &kept_for_history;
+}
 inline void write_runs(
     const std::string& began_at, const std::string& commit,
     const std::function<void(const std::string&, const std::exception&)>& lost) {
@@ -3007,10 +3008,8 @@ inline void write_runs(
 }
 inline constinit const extension history_kept{.name = "history",
                                               .add_to_plan = check_history,
-                                              .as_kept = as_a_history_run,
                                               .add_past = add_history,
                                               .new_judge = new_history_judge,
-                                              .keep = keep_run,
                                               .write_kept = write_runs,
                                               .read_settings = read_history_settings};
 constinit const extension* const include_llmbench_history_hpp_where_LLMBENCH_MAIN_is =

@@ -1299,10 +1299,12 @@ inline void read_shard_settings(const variable_lookup& look_up, settings& into) 
 }
 inline constinit const extension loads_shared{.name = "machines",
                                               .read_settings = read_shard_settings,
-                                              .sharing = &sharing_with_others,
                                               .show = show_programs};
 /// Before static objects of other files, which may be gates.
-[[gnu::constructor(101)]] static void add_loads_shared() { add(loads_shared); }
+[[gnu::constructor(101)]] static void add_loads_shared() {
+    add(loads_shared);
+    sharing_of_program = &sharing_with_others;
+}
 
 inline stored_shard read_shard(const std::string& directory, const std::string& gate) {
     stored_run run = read_stored_run(std::filesystem::path(directory) / "records.jsonl", gate);

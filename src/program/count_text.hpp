@@ -112,9 +112,10 @@ inline std::string cpp_gate(const counted_work& w) {
                    "          .requests = %lld,\n",
                    w.requests(), started.c_str(), w.turns, w.prompt_tokens, w.answer_tokens,
                    w.users, w.requests()) +
-           preparation_of(w, "          .prepare = {", "post(\"" + w.reset + "\")", "prime()",
-                          "},\n") +
-           "          .slos = {" + slos + "}});\n}\n";
+           "          .slos = {" + slos + "}" +
+           preparation_of(w, ",\n          .prepare = {", "post(\"" + w.reset + "\")", "prime()",
+                          "}") +
+           "});\n}\n";
 }
 inline std::string toml_gate(const counted_work& w) {
     std::string slos;

@@ -78,10 +78,10 @@ TEST_CASE("several users of SGLang are primed, and slots of llama-server have no
     counted_work w = of_vllm();
     w.server = "SGLang";
     w.reset = "/flush_cache";
-    CHECK(holds(counted_text(w), ".prepare = {post(\"/flush_cache\"), prime()},\n"));
+    CHECK(holds(counted_text(w), ".prepare = {post(\"/flush_cache\"), prime()}});\n"));
     CHECK(holds(counted_text(w), "\nprepare = [{post = \"/flush_cache\"}, {prime = true}]\n"));
     w.users = 1;
-    CHECK(holds(counted_text(w), ".prepare = {post(\"/flush_cache\")},\n"));
+    CHECK(holds(counted_text(w), ".prepare = {post(\"/flush_cache\")}});\n"));
     w.server = "llama.cpp";
     w.reset = "";
     w.command = "llama-server";

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Every public name compiles without a warning in a user's file, whatever that file has opened; so
-# does every piece of C++ in the documentation.
+# does every piece of C++ in the documentation, and the gate that llmbench count writes.
 #   tests/vocabulary/run.sh        uses $CXX (default g++) and $CPPFLAGS
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -34,8 +34,9 @@ trap 'rm -rf "$work"' EXIT
              }
              if (!whole) print fields ? "};" : "}"
          }' "${pages[@]}"
+    sed -n '/^TEST_CASE/,/^}/p' tests/golden/program/count.txt
 } > "$work/pages.cpp"
 blocks=$(cat "${pages[@]}" | grep -c '^```cpp')
 "${cxx[@]}" -std=c++20 -I. -Iextensions -Wall -Wextra -Wshadow -Wconversion -Werror -fsyntax-only \
     "$work/pages.cpp"
-echo "compiles: the $blocks pieces of C++ in ${#pages[@]} pages"
+echo "compiles: the $blocks pieces of C++ in ${#pages[@]} pages, and the gate of llmbench count"
