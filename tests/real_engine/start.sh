@@ -1,6 +1,7 @@
 #!/bin/sh
-# Starts llama-server, which setup.sh has put into $MODELS beside the models, or $LLAMA_SERVER:
+# Starts llama.cpp's server, which setup.sh has put into $MODELS beside the models, or $LLAMA_SERVER:
 # --port P --parallel N --threads T [--model FILE]. Of a flag given twice the later wins.
+# $MORE_OPTIONS has flags of llama-server.
 model=$MODELS/tiny.gguf port=8080 parallel=8 threads=1
 while [ $# -gt 1 ]; do
     case $1 in
@@ -13,5 +14,8 @@ while [ $# -gt 1 ]; do
     shift 2
 done
 # -c is the total, shared by the slots.
-exec "${LLAMA_SERVER:-$MODELS/llama/bin/llama-server-vulkan}" -m "$model" --host 127.0.0.1 --port "$port" \
-    -np "$parallel" -c $((parallel * 2048)) -t "$threads" -tb "$threads" --metrics
+# shellcheck disable=SC2086  # several options
+set -- -m "$model" --host 127.0.0.1 --port "$port" -np "$parallel" -c $((parallel * 2048)) \
+    -t "$threads" -tb "$threads" --metrics ${MORE_OPTIONS:-}
+if [ "${LLAMA_SERVER:-}" ]; then exec "$LLAMA_SERVER" "$@"; fi
+exec "$MODELS/llama/bin/python" "$(dirname "$0")/llama_server.py" "$@"
