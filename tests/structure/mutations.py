@@ -46,7 +46,8 @@ SURVIVES = {
     "swap undisturbed and too_close": "what opens a verdict replaces the word of what is too close, and its advice",
     "swap too_close and holds_anyway": "one is of open verdicts, the other of others",
     "swap read_late and client_lost": "each is of verdicts that are invalid by other causes, or by none",
-    "swap client_late and which_answers": "one is of times, the other of answers",
+    "swap client_late and open_and_late": "the first finds again what the second opened",
+    "swap open_and_late and which_answers": "one is of times, the other of answers",
 }
 
 MUTANT = r"""

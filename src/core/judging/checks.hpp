@@ -247,6 +247,8 @@ inline constexpr auto checks = [] {
         {"client_lost", objective, lost_time},
         // A stopped or starved client (rates: busy_client). False alarm: a miss that holds without.
         {"client_late", objective, late_client, invalidates, late},
+        // The same client, where a healthy server's verdict stays open (rates: late).
+        {"open_and_late", objective, open_and_late, opens},
         {"which_answers", objective, which_answers, adds},
         {"server_state", objective, server_state, adds},
     });

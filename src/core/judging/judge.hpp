@@ -64,7 +64,7 @@ inline decision guard_decision(const measurements& e, const judging_parameters& 
 }
 
 /// The decision on one SLO. `error`: receives the first client error that makes a counting one
-/// invalid.
+/// invalid, or leaves it open.
 inline decision decision_on(const measurements& e, const judging_parameters& t,
                             const validity_checks& g, const slo& s,
                             std::optional<client_error>* error = nullptr) {
@@ -78,7 +78,7 @@ inline decision decision_on(const measurements& e, const judging_parameters& t,
 struct analysis {
     validity_checks on{};
     vector<decision> verdicts{};
-    std::optional<client_error> by_client{};  // makes a counting verdict invalid
+    std::optional<client_error> by_client{};  // makes a counting verdict invalid or open
 };
 /// The parameters of the look that decided, with the analyses that were made again after repeats
 /// had been set aside. Probes that a search sets aside are in no analysis.

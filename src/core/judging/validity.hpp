@@ -226,17 +226,11 @@ inline bool stands_though_buffered(objective_in_check& o) {
     return stands_by_the_others(o) || stands_in_the_worst_case(o);
 }
 /// Whether the verdict may change without the client's delays. A pass must hold with the delays
-/// counted against the server, a miss without them. An open verdict is affected if it is decided
-/// without them.
+/// counted against the server, a miss without them. An open one must not be a miss with them.
 inline bool may_be_the_clients(const objective_in_check& o) {
-    switch (o.v.outcome) {
-    case verdict::pass: return o.as(timing_bound::pessimistic) != verdict::pass;
-    case verdict::fail: return o.as(timing_bound::optimistic) != verdict::fail;
-    case verdict::inconclusive:
-        return o.as(timing_bound::optimistic) == verdict::pass ||
-               o.as(timing_bound::pessimistic) == verdict::fail;
-    default: return false;
-    }
+    const bool is_missed = o.is_in(verdict::fail);
+    const verdict bound = o.as(is_missed ? timing_bound::optimistic : timing_bound::pessimistic);
+    return o.is_in(verdict::inconclusive) ? bound == verdict::fail : !o.is_in(bound);
 }
 
 /// Why an objective on a label is invalid, nothing where one request succeeded. A model that the
@@ -469,6 +463,15 @@ inline cause late_client(objective_in_check& o) {
     const variant_list variants = variants_of(o.e, o.s);
     auto error = error_of_load(variants, late_after_s(o.t));
     return noted(o, error ? error : error_of_first_tokens(variants));
+}
+/// The same, of a verdict that passes without the delays. It stays open: delays only hide that the
+/// server is fast.
+inline cause open_and_late(objective_in_check& o) {
+    if (!o.is_in(verdict::inconclusive)) return {};
+    cause why = late_client(o);
+    if (why && o.as(timing_bound::optimistic) == verdict::pass) return why;
+    o.by_client.reset();
+    return {};
 }
 
 }  // namespace detail

@@ -348,6 +348,12 @@ vector<row_case> all_rows() {
                  note_lateness(d);
              }
          }, false, true},
+        {"open_and_late", because::sent_late, inconclusive, mean(ttft) <= 80_ms, [](measurement& m) {
+             for (repeat_data& d : m.candidate) {
+                 send_late(d, {0.021, 0, 0, 0});
+                 note_lateness(d);
+             }
+         }, false, true},
         {"which_answers", because::wrong_answers, pass, accuracy >= 80_pct, answer_rightly},
         {"server_state", because::queue_stood, fail, missed, [](measurement& m) {
              for (repeat_data& d : m.candidate)

@@ -148,16 +148,32 @@ TEST_CASE("the repeat of which a late client read most gaps together is the one 
     CHECK_FALSE(f.on.self_check.ok);
 }
 
-TEST_CASE("what is undecided because sends were late is measured again") {
-    const slo s = p50(ttft) <= 90_ms;
-    const measurement m = measured({late_repeat(80, 1), late_repeat(105, 30)}, {s});
+TEST_CASE("what late sends leave undecided is measured again, and stays open") {
+    const slo s = p50(ttft) <= 81_ms;
+    const measurement m = measured(vector<repeat_data>(3, late_repeat(80, 30)), {s});
     CHECK(judge_measurements(m, s).outcome == verdict::inconclusive);
     const analysis f = analyse(m, m);
-    CHECK(f.verdicts[0].outcome == (f.by_client ? verdict::invalid : verdict::inconclusive));
+    CHECK(f.verdicts[0].outcome == verdict::inconclusive);
+    REQUIRE(f.by_client);
+    CHECK_FALSE(f.on.self_check.ok);
+    CHECK(described(f.verdicts[0].why, f.verdicts[0]).find("client: 5.0 % of the requests") == 0);
     // What would be undecided anyhow is.
     const measurement close = measured({late_repeat(89, 30), late_repeat(91, 30)},
                                        {p50(ttft) <= 62_ms});
     CHECK(analyse(close, close).verdicts[0].outcome == verdict::inconclusive);
+    CHECK_FALSE(analyse(close, close).by_client);
+}
+
+TEST_CASE("what is undecided because the baseline was sent late may be a miss, and is nobody's") {
+    const slo s = p50(ttft) <= 1.0 * baseline;
+    measurement m = pairs_with_ratio({1, 1, 1, 1});
+    m.slos = {s};
+    CHECK(judged(m, s).outcome == verdict::inconclusive);
+    for (repeat_data& d : m.baseline) {
+        for (record& r : d.records) r.late_ns = r.dispatched_ns > 0 ? 30'000'000 : 0;
+        note_lateness(d);
+    }
+    CHECK(judged(m, s).outcome == verdict::invalid);
 }
 
 TEST_CASE("a first token that a late client may have had earlier is no miss, and no pace that passes") {
