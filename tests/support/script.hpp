@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -187,6 +188,7 @@ public:
     std::vector<answer> checks{healthy(1)};
     std::size_t checked = 0;
     std::function<void()> on_check{};
+    std::map<std::string, std::string> told{};  // JSON that GET has at a path
     std::function<bool()> is_sleeping{};  // what GET /is_sleeping tells; without it, what a list does
 
     static bool is_of_page(const request& r) {
@@ -204,6 +206,8 @@ public:
             return {send(json("200 OK", is_sleeping() ? R"({"is_sleeping":true})"
                                                       : R"({"is_sleeping":false})")),
                     close()};
+        if (const auto json_at = told.find(r.path); r.method == "GET" && json_at != told.end())
+            return {send(json("200 OK", json_at->second)), close()};
         if (r.method == "GET") {
             model_lists.push_back(r);
             return {send(json("200 OK", R"({"object":"list","data":[{"id":")" + model + "\"}]}")),

@@ -39,6 +39,8 @@ public:
 
     /// What its page of metrics says; without it there is none. Not in the log.
     void report(std::function<std::string(const request&)> page) const { script_->page = std::move(page); }
+    /// What GET has at a path.
+    void tell(const std::string& path, const std::string& json) const { script_->told[path] = json; }
     /// The model that it lists.
     void list_model(const std::string& name) const { script_->model = name; }
     /// What comes of the request that is sent before a load; a healthy answer, where this is not told.

@@ -347,6 +347,63 @@ TEST_CASE("a page that is never idle, lags, is another server's, or falls, count
     invalid_by("falls", "it restarted in repeat 1, or another one answers at its address");
 }
 
+TEST_CASE("a page that lags is waited for, and counts nothing while it is behind") {
+    const scripted::server server;
+    long long lag_ns = 0;
+    server.report([&](const scripted::request&) {
+        const auto log = server.log();
+        const auto shown = static_cast<int>(
+            std::count_if(log.begin(), log.end(), [&](const scripted::request& r) {
+                return r.received_ns + lag_ns <= virtual_world::now_ns();
+            }));
+        return page_of(shown, 3 * shown);
+    });
+    lag_ns = 800'000'000;
+    const result late = run(three_on(server, "late"));
+    CAPTURE(reason_of(late, nine));
+    CHECK(outcome_of(late, nine) == verdict::pass);
+    lag_ns = 30'000'000'000;
+    const result behind = run(three_on(server, "behind"));
+    CHECK(outcome_of(behind, nine) == verdict::invalid);
+    CHECK(reason_of(behind, nine).find("of the 3 sent: it is behind, or is the page of another "
+                                       "server or model") != std::string::npos);
+}
+
+TEST_CASE("requests for another model on the same page are somebody else's") {
+    const scripted::server server;
+    server.report([&](const scripted::request&) {
+        const std::string n = std::to_string(server.log().size());
+        return "vllm:num_requests_running 0\nvllm:num_requests_waiting 0\n"
+               "vllm:request_success_total{model_name=\"ours\"} " + n + "\n"
+               "vllm:request_success_total{model_name=\"other\"} " + n + "\n"
+               "vllm:generation_tokens_total{model_name=\"ours\"} " +
+               std::to_string(3 * server.log().size()) + "\n";
+    });
+    const result r = run(three_on(server, "two models"));
+    CHECK(outcome_of(r, nine) == verdict::invalid);
+    CHECK(reason_of(r, nine).find("its page counts 6 finished requests, and 3 were sent: somebody "
+                                  "else uses it") != std::string::npos);
+    CHECK(outcome_of(r, "server_requests == expected") == verdict::fail);
+}
+
+TEST_CASE("an answer that is cut off costs nobody knows what") {
+    int asked = 0;
+    const scripted::server server([&](const scripted::request&) {
+        if (++asked % 3 != 2) return scripted::healthy();
+        return scripted::answer{scripted::send(scripted::until_close_head() + scripted::role() +
+                                               scripted::chat_chunk(" word")),
+                                scripted::close()};
+    });
+    server.report([&](const scripted::request&) { return page_of(asked, 3 * asked); });
+    const result r = run(three_on(server, "cut off"));
+    for (const char* slo : {nine, "server_requests == expected"}) {
+        CAPTURE(reason_of(r, slo));
+        CHECK(outcome_of(r, slo) == verdict::invalid);
+        CHECK(reason_of(r, slo).find("1 of 3 requests did not end well, and nobody knows what "
+                                     "they cost") != std::string::npos);
+    }
+}
+
 TEST_CASE("several engines, and drafts, are not one cache whose hits are known") {
     const scripted::server server;
     std::string more;
@@ -389,6 +446,68 @@ TEST_CASE("a server that does not count requests is checked by its tokens") {
     s.slos = {generated_tokens == 9, cached_tokens == expected};
     s.prepare = {reset};
     CHECK(refusal_of(s).find("the page of llama.cpp does not report it") != std::string::npos);
+}
+
+TEST_CASE("which slot of llama-server takes a request of several users depends on time") {
+    const scripted::server server;
+    server.report([](const scripted::request&) {
+        return "llamacpp:requests_processing 0\nllamacpp:requests_deferred 0\n"
+               "llamacpp:tokens_predicted_total 0\nllamacpp:prompt_tokens_total 0\n"
+               "llamacpp:prompt_tokens_cached_total 0\n";
+    });
+    scenario s = three_on(server, "slots");
+    s.prepare = {reset};
+    s.arrivals = closed_loop(2);
+    s.slos = {cached_tokens == 24};
+    CHECK(refusal_of(s).find("llama-server has a cache for each of its slots, and which slot takes "
+                             "a request of several users depends on time: send one after the "
+                             "other, closed_loop(1)") != std::string::npos);
+    s.slos = {cached_tokens >= 0};
+    CHECK(refusal_of(s).empty());
+    s.slos = {cached_tokens == 24};
+    s.arrivals = closed_loop(1);
+    CHECK(refusal_of(s).empty());
+}
+
+TEST_CASE("llama-server with one slot tokenizes the text that its template makes of a chat") {
+    int chats = 0;
+    const scripted::server server([&](const scripted::request& r) {
+        const auto says = [](const std::string& json) {
+            return scripted::answer{scripted::send(scripted::json("200 OK", json))};
+        };
+        if (r.path == "/apply-template") return says("{\"prompt\":\"<user>one\"}");
+        if (r.path == "/tokenize" && r.body.find("<user>one") == std::string::npos)
+            return says("{\"tokens\":[]}");
+        if (r.path == "/tokenize") return says("{\"tokens\":[1,2,3,4,5]}");
+        if (r.path == "/v1/chat/completions") ++chats;
+        return scripted::healthy();
+    });
+    server.tell("/props", "{\"total_slots\":1}");
+    int lost = 0;  // of the tokens that are cached in a repeat
+    server.report([&](const scripted::request&) {
+        // The first prompt of each repeat is computed, of the others the last token alone.
+        const int cached = chats / 3 * (8 - lost) + (chats % 3 == 2 ? 4 : 0);
+        return "llamacpp:requests_processing 0\nllamacpp:requests_deferred 0\n"
+               "llamacpp:tokens_predicted_total " + std::to_string(3 * chats) +
+               "\nllamacpp:prompt_tokens_total " + std::to_string(5 * chats - cached) +
+               "\nllamacpp:prompt_tokens_cached_total " + std::to_string(cached) +
+               "\nllamacpp:spec_decode_num_drafts_total 0\n";
+    });
+    scenario s = three_on(server, "chats of llama-server");
+    s.prepare = {reset};
+    s.slos = {cached_tokens == expected, prefilled_tokens == 7};
+    const result r = run(s);
+    CAPTURE(reason_of(r, "cached_tokens == expected"));
+    CHECK(outcome_of(r, "cached_tokens == expected") == verdict::pass);
+    CHECK(verdict_of(r, "cached_tokens == expected").measured == 8);
+    CHECK(outcome_of(r, "prefilled_tokens == 7") == verdict::pass);
+    lost = 3;
+    const result less = run(s);
+    CHECK(outcome_of(less, "cached_tokens == expected") == verdict::fail);
+    CHECK(reason_of(less, "cached_tokens == expected") == "5 == 8: 3 fewer than expected");
+    server.tell("/props", "{\"total_slots\":4}");
+    CHECK(refusal_of(s).find("llama-server has a prefix cache for each of its slots, and its "
+                             "/props does not say that it has one") != std::string::npos);
 }
 
 TEST_CASE("counts are held against another build, and against a run that was kept") {

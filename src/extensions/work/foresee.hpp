@@ -30,7 +30,7 @@
 #include <cstddef>  // size_t
 #include <map>
 #include <string>
-#include <string_view>
+#include <utility>  // exchange, move
 
 #include <picojson.h>  // JSON of servers
 
@@ -51,18 +51,14 @@ inline bool add_ids(const picojson::value* list, token_ids& to) {
     }
     return !to.empty();
 }
-/// The tokens of the prompt of a request: those that it lists itself, or those that the server's
-/// /tokenize makes of the same body, chat template included.
-inline told_ids ids_of_prompt(const load_target& to, const std::string& body) {
+inline http_answer asked_of(const load_target& to, const char* path, const std::string& body) {
     constexpr double within_s = 10;
+    return blocking_post(to, inquiry_path(to, path), to.fields, body, within_s);
+}
+inline told_ids tokenized(const load_target& to, const std::string& body) {
     told_ids told;
-    picojson::value asked, answered;
-    if (parse_json(body, asked) && add_ids(member(asked, "prompt"), told.ids)) return told;
-    if (asked.is<picojson::object>())  // SGLang refuses to stream tokens of a prompt
-        for (const char* field : {"stream", "stream_options"})
-            asked.get<picojson::object>().erase(field);
-    const http_answer a = blocking_post(to, inquiry_path(to, "/tokenize"), to.fields,
-                                        asked.serialize(), within_s);
+    picojson::value answered;
+    const http_answer a = asked_of(to, "/tokenize", body);
     if (a.status == 200 && parse_json(a.body, answered) &&
         add_ids(member(answered, "tokens"), told.ids))
         return told;
@@ -71,6 +67,25 @@ inline told_ids ids_of_prompt(const load_target& to, const std::string& body) {
                    : a.status != 200 ? printed("POST /tokenize answers HTTP %d", a.status)
                                      : "POST /tokenize lists no tokens";
     return told;
+}
+/// The tokens of the prompt of a request: those that it lists itself, or those that the server's
+/// /tokenize makes of the same body, chat template included. llama-server tokenizes texts alone,
+/// and its /apply-template makes one of a chat.
+inline told_ids ids_of_prompt(const load_target& to, const std::string& body) {
+    told_ids told;
+    picojson::value asked, answered;
+    if (parse_json(body, asked) && add_ids(member(asked, "prompt"), told.ids)) return told;
+    if (asked.is<picojson::object>())  // SGLang refuses to stream tokens of a prompt
+        for (const char* field : {"stream", "stream_options"})
+            asked.get<picojson::object>().erase(field);
+    told = tokenized(to, asked.serialize());
+    if (told.problem.empty()) return told;
+    const http_answer a = asked_of(to, "/apply-template", asked.serialize());
+    const bool is_text = a.status == 200 && parse_json(a.body, answered);
+    const picojson::value* const text = is_text ? member(answered, "prompt") : nullptr;
+    if (!text) return told;
+    return tokenized(to, R"({"add_special":true,"parse_special":true,"content":)" +
+                             text->serialize() + "}");
 }
 
 /// Whether the last step of the preparation is prime().
@@ -115,40 +130,47 @@ inline void add_answers(vector<request_in_order>& all, const vector<record>& rec
         later[own.conversation].push_back(i);
     }
 }
-inline double block_of(const repeat_data& d) {
-    if (d.server.readings.empty()) return not_a_number;
-    if (d.server.of == "llama.cpp") return 1;
-    return d.server.readings.back().value(server_quantity::block_tokens);
+inline constexpr const char* no_block_size =
+    "the server's page does not tell the size of a block of its prefix cache (vLLM: "
+    "cache_config_info, SGLang: page_size)";
+/// The tokens of a block, 1 of a cache that finds single ones; NaN: unknown.
+inline double block_of(const std::string& server, const page_reading& page) {
+    return server == "llama.cpp" ? 1 : page.value(server_quantity::block_tokens);
 }
 /// Sets what the requests of a repeat should have cost, in the order in which they were sent.
 inline void foresee(const plan& p, const live_target& on, repeat_data& d) {
-    std::map<std::size_t, const std::string*> bodies;
-    for (const kept_text& b : d.bodies) bodies[b.index] = &b.said;
-    vector<request_in_order> all;
     foreseen_work& w = d.foreseen;
-    const double block = block_of(d);
-    if (!(block >= 1)) w.unknown = "its page does not tell the size of a block of its prefix cache";
+    std::map<std::size_t, std::string> bodies;
+    for (kept_text& b : std::exchange(d.bodies, {})) bodies[b.index] = std::move(b.said);
+    const double block = d.server.readings.empty()
+                             ? not_a_number
+                             : block_of(d.server.of, d.server.readings.back());
+    if (!(block >= 1)) {
+        w.unknown = no_block_size;
+        return;
+    }
+    const auto ids_of = [&](const std::string& body) {
+        if (!w.unknown.empty()) return token_ids();
+        told_ids told = ids_of_prompt(on.load(), body);
+        w.unknown = std::move(told.problem);
+        return std::move(told.ids);
+    };
     vector<model_request> in_order;
-    if (w.unknown.empty() && is_primed(*p.sent))
-        for (const task_step& s : posts_of_prime(p, on)) {
-            told_ids told = ids_of_prompt(on.load(), str(s.body));
-            if (!told.problem.empty()) w.unknown = told.problem;
-            in_order.push_back({std::move(told.ids), {}});
-        }
+    if (is_primed(*p.sent))
+        for (const task_step& s : posts_of_prime(p, on))
+            in_order.push_back({ids_of(str(s.body)), {}});
     const std::size_t primed = in_order.size();
-    for (std::size_t i = 0; i < d.records.size() && w.unknown.empty(); ++i) {
+    vector<request_in_order> all;
+    for (std::size_t i = 0; i < d.records.size(); ++i) {
         const auto body = bodies.find(index_of(d.records[i], i));
         if (body == bodies.end()) continue;
-        told_ids told = ids_of_prompt(on.load(), *body->second);
+        token_ids ids = ids_of(body->second);
         const int counted = d.records[i].prompt_tokens;
-        if (told.problem.empty() && counted > 0 &&
-            static_cast<std::size_t>(counted) != told.ids.size())
-            told.problem = printed("POST /tokenize finds %zu tokens in the prompt of request %zu, "
-                                   "and its answer's usage %d", told.ids.size(), i + 1, counted);
-        w.unknown = told.problem;
-        all.push_back({i, {std::move(told.ids), {}}});
+        if (w.unknown.empty() && counted > 0 && static_cast<std::size_t>(counted) != ids.size())
+            w.unknown = printed("POST /tokenize finds %zu tokens in the prompt of request %zu, "
+                                "and its answer's usage %d", ids.size(), i + 1, counted);
+        all.push_back({i, {std::move(ids), {}}});
     }
-    d.bodies = {};
     if (!w.unknown.empty()) return;
     sort_by(all, [&](const request_in_order& r) { return d.records[r.place].sent_ns; });
     add_answers(all, d.records);
@@ -176,36 +198,44 @@ inline void check_users(const std::string& of, const planned_traffic& sent,
                        "compute what they share depends on time: end .prepare with prime(), or "
                        "send one after the other, closed_loop(1)"});
 }
+inline double slots_of_llama(const load_target& to) {
+    constexpr double within_s = 10;
+    picojson::value props;
+    const http_answer a = blocking_get(to, inquiry_path(to, "/props"), to.fields, within_s);
+    const picojson::value* const slots =
+        a.status == 200 && parse_json(a.body, props) ? member(props, "total_slots") : nullptr;
+    return slots && slots->is<double>() ? slots->get<double>() : not_a_number;
+}
 /// Refuses what is expected of prompts, if the server does not tell their tokens or the size of its
 /// blocks, or has not one cache of this kind.
 inline void check_model(const live_target& on, const plan& p, const std::string& given) {
-    constexpr const char* instead =
-        "; a number or baseline in place of expected needs none of it";
-    const api_traits& api = *on.load().api;
-    const std::string_view name = api.name;
-    if ((name != "openai_chat" && name != "openai_completions") || on.load().transport)
-        refuse({given, "what is expected needs the tokens of each prompt, which are known of "
-                       "openai_chat and openai_completions over HTTP, and the API is ",
-                api.name, instead});
+    const auto cannot = [&](const std::string& why) {
+        refuse({given, why, "; a number or baseline in place of expected needs none of it"});
+    };
+    const load_target& to = on.load();
+    const std::string api = to.api->name;
+    if ((api != "openai_chat" && api != "openai_completions") || to.transport)
+        cannot("what is expected needs the tokens of each prompt, which are known of openai_chat "
+               "and openai_completions over HTTP, and the API is " + api);
     const page_reading page =
         on.pages().first_is_servers ? reading_of_server(on.pages()) : page_reading();
-    if (on.pages().of != "llama.cpp" && !(page.value(server_quantity::block_tokens) >= 1))
-        refuse({given, "what is expected needs the size of a block of the prefix cache, which "
-                       "the server's page does not tell (vLLM: cache_config_info, SGLang: "
-                       "page_size)", instead});
-    if (const auto& engines = page.places[static_cast<std::size_t>(server_quantity::prompt_tokens)];
-        engines.size() > 1)
-        refuse({given, printed("the server has %zu engines, each with a prefix cache of its own, "
-                               "and which of them takes a request nobody knows", engines.size()),
-                instead});
-    if (!std::isnan(page.value(server_quantity::drafts)))
-        refuse({given, "the server drafts tokens, and then some (EAGLE, MTP) compute the last "
-                       "block of a prompt again", instead});
+    if (!(block_of(on.pages().of, page) >= 1)) cannot(no_block_size);
+    const auto& engines = page.places[static_cast<std::size_t>(server_quantity::prompt_tokens)];
+    if (engines.size() > 1)
+        cannot(printed("the server has %zu engines, each with a prefix cache of its own, and which "
+                       "of them takes a request nobody knows", engines.size()));
+    // llama-server counts drafts also where there are none, and computes no block again.
+    const bool is_llama = on.pages().of == "llama.cpp";
+    if (is_llama && slots_of_llama(to) != 1)
+        cannot("llama-server has a prefix cache for each of its slots, and its /props does not say "
+               "that it has one: start it with --parallel 1");
+    if (!is_llama && !std::isnan(page.value(server_quantity::drafts)))
+        cannot("the server drafts tokens, and then some (EAGLE, MTP) compute the last block of a "
+               "prompt again");
     const request_spec r = request_of(p, run_variant::candidate, 0, 0);
-    const told_ids told = ids_of_prompt(on.load(), request_body(api, on.load().model, r));
+    const told_ids told = ids_of_prompt(to, request_body(*to.api, to.model, r));
     if (!told.problem.empty())
-        refuse({given, "what is expected needs the tokens of each prompt: ", told.problem,
-                instead});
+        cannot("what is expected needs the tokens of each prompt: " + told.problem);
 }
 /// Refuses objectives that the server, as it is, cannot be held to.
 inline void check_counters(const live_target& on, const plan& p) {

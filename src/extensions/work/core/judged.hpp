@@ -14,17 +14,20 @@
 #include "core/measured/server_values.hpp"
 #include "extensions/work/core/objective.hpp"
 
-#include <algorithm>  // max, min, sort
+#include <algorithm>  // min
 #include <cmath>  // fabs, floor, isnan
 #include <cstddef>  // size_t
 #include <string>
-#include <utility>  // move, pair
+#include <utility>  // move
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
 inline std::string counted_text(double n) { return printed("%.15g", n); }
+inline bool are_one(const vector<double>& all) {
+    return all_of(all, [&](double x) { return x == all.front(); });
+}
 
 // ---- what makes a repeat unfit
 
@@ -117,58 +120,32 @@ inline double expected_in(const repeat_data& d, const std::string& count) {
     }
     return expected_of_prompts(d, count);
 }
-/// The counts of all repeats, and what each is held against.
-struct work_columns {
-    vector<double> counts{}, limits{};
-    std::string fault{};  // why there is no verdict
-    static bool is_one(const vector<double>& all) {
-        return all_of(all, [&](double x) { return x == all.front(); });
-    }
+/// What a repeat is held against: a number, or why there is none.
+struct count_limit {
+    double limit = not_a_number;
+    std::string fault{};
 };
-inline void add_limit(work_columns& all, const measurements& e, const objective_columns& c,
-                      const judging_parameters& t, const slo& s, const work_terms& terms,
-                      std::size_t i) {
-    const repeat_data& d = e.candidate[i];
-    switch (terms.from) {
-    case work_limit::source::number: all.limits.push_back(terms.number); return;
-    case work_limit::source::model: {
-        const double n = expected_in(d, terms.what);
-        const std::string& why = d.foreseen.unknown;
-        if (std::isnan(n))
-            all.fault = "what is expected is not known" + (why.empty() ? "" : ": " + why);
-        all.limits.push_back(terms.factor * n);
-        return;
-    }
-    case work_limit::source::baseline: break;
-    }
-    if (e.has_live_baseline()) {
-        if (i >= e.baseline.size()) return;
-        all.fault = fault_of_count(e.baseline[i], s.statistic);
-        if (!all.fault.empty()) all.fault = "baseline: " + all.fault;
-        all.limits.push_back(terms.factor * c.other.each[i]->value);
-        return;
-    }
-    const auto stored = t.stored.values.find(str(s.statistic.name));
+inline count_limit limit_in_stored(const judging_parameters& t, const std::string& count) {
+    const auto stored = t.stored.values.find(count);
     if (stored == t.stored.values.end() || stored->second.empty())
-        all.fault = "the stored run has no " + terms.what;
-    else if (!work_columns::is_one(stored->second))
-        all.fault = "the repeats of the stored run have different counts of " + terms.what;
-    else all.limits.push_back(terms.factor * stored->second.front());
+        return {.fault = "the stored run has no " + count};
+    if (!are_one(stored->second))
+        return {.fault = "the repeats of the stored run have different counts of " + count};
+    return {stored->second.front()};
 }
-inline work_columns work_columns_of(const measurements& e, const objective_columns& c,
-                                    const judging_parameters& t, const slo& s,
-                                    const work_terms& terms) {
-    work_columns all;
-    for (std::size_t i = 0; i < e.candidate.size() && all.fault.empty(); ++i) {
-        all.fault = fault_of_count(e.candidate[i], s.statistic);
-        if (!all.fault.empty())
-            all.fault = printed("repeat %zu: ", i + 1) + all.fault;
-        if (!all.fault.empty()) break;
-        all.counts.push_back(c.mine.each[i]->value);
-        add_limit(all, e, c, t, s, terms, i);
+inline count_limit limit_of_repeat(const measurements& e, const objective_columns& c,
+                                   const judging_parameters& t, const slo& s,
+                                   const work_terms& terms, std::size_t i) {
+    if (terms.from == work_limit::source::number) return {terms.number};
+    if (terms.from == work_limit::source::model) {
+        const double n = expected_in(e.candidate[i], terms.what);
+        const std::string& why = e.candidate[i].foreseen.unknown;
+        return {n, std::isnan(n) ? "what is expected is not known" + (why.empty() ? "" : ": " + why)
+                                 : ""};
     }
-    if (all.limits.size() < all.counts.size()) all.counts.resize(all.limits.size());
-    return all;
+    if (!e.has_live_baseline()) return limit_in_stored(t, terms.what);
+    const std::string fault = fault_of_count(e.baseline[i], s.statistic);
+    return {c.other.each[i]->value, fault.empty() ? "" : "baseline: " + fault};
 }
 
 // ---- words
@@ -210,26 +187,16 @@ inline std::string usage_text(const repeat_data& d, const work_terms& terms, dou
     if (std::isnan(told) || told == count) return {};
     return printed("the usage of its answers says %.0f", told);
 }
-inline bool were_together(const repeat_data& d) {
-    vector<std::pair<long long, long long>> times;
-    for (const record& r : d.records) times.emplace_back(r.sent_ns, r.end_ns);
-    std::sort(times.begin(), times.end());
-    for (std::size_t i = 1; i < times.size(); ++i)
-        if (times[i].first < times[i - 1].second) return true;
-    return false;
-}
 /// The rule by which repeats of one load may differ.
-inline std::string why_unequal(const work_terms& terms, const repeat_data& d) {
+inline std::string why_unequal(const work_terms& terms) {
     if (terms.what == "engine_steps") return "which requests share a pass depends on time";
     if (terms.what == "preemptions") return "which requests are in memory together depends on time";
     if (terms.what == "server_requests") return "something sends requests twice, or sends its own";
     if (terms.what == "generated_tokens") return "answers end where the model ends them";
     if (terms.what == "drafted_tokens" || terms.what == "accepted_tokens")
         return "drafts depend on which requests run together";
-    if (were_together(d))
-        return "requests with one prefix ran at once, and how many of them computed it depends on "
-               "time: one user, closed_loop(1), says whether that is all";
-    return "the server does not find the same prompts each time: is its cache too small, or shared?";
+    return "requests with one prefix that run at once compute it once or several times; if one "
+           "user, closed_loop(1), changes nothing, the cache is too small or shared";
 }
 inline std::string enumerated(const vector<double>& counts) {
     std::string text;
@@ -239,72 +206,68 @@ inline std::string enumerated(const vector<double>& counts) {
 
 // ---- the verdict
 
-/// By the repeats that are the farthest below and above their limits: a verdict where all repeats
-/// are on one side of them, however they differ.
-inline verdict verdict_by_sides(const work_columns& all, work_side side) {
-    double least = infinity, most = -infinity;
-    for (std::size_t i = 0; i < all.counts.size(); ++i) {
-        least = std::min(least, all.counts[i] - all.limits[i]);
-        most = std::max(most, all.counts[i] - all.limits[i]);
-    }
-    const bool too_many = least > 0 && side != work_side::at_least;
-    const bool too_few = most < 0 && side != work_side::at_most;
-    if (too_many || too_few) return verdict::fail;
-    const bool some_are_above = most > 0 && side != work_side::at_least;
-    const bool some_are_below = least < 0 && side != work_side::at_most;
-    return some_are_above || some_are_below ? verdict::inconclusive : verdict::pass;
-}
-/// The repeat that says the least for the objective.
-inline std::size_t worst_of(const work_columns& all, const work_terms& terms) {
-    std::size_t worst = 0;
-    const auto room = [&](std::size_t i) {
-        const double off = all.limits[i] - all.counts[i];
-        return terms.side == work_side::at_least ? -off
-               : terms.side == work_side::at_most ? off : -std::fabs(off);
-    };
-    for (std::size_t i = 1; i < all.counts.size(); ++i)
-        if (room(i) < room(worst)) worst = i;
-    return worst;
-}
+/// Number against number: a verdict where all repeats are on one side of their limits, however they
+/// differ.
 inline decision judge_work(const measurements& e, const objective_columns& c,
                            const judging_parameters& t, const slo& s) {
     const work_terms terms = terms_of(s);
     decision d = undecided(s);
     d.is_at_its_end = true;
-    work_columns all = work_columns_of(e, c, t, s, terms);
-    if (!all.fault.empty())
-        return decided(std::move(d), verdict::invalid,
-                       {because::work, whose::server, std::move(all.fault)});
-    if (all.counts.empty())
-        return decided(std::move(d), verdict::invalid, {because::nothing_measured});
-    const std::size_t at = worst_of(all, terms);
-    const repeat_data& repeat = e.candidate[at];
-    const double count = all.counts[at], limit = all.limits[at];
+    const auto invalid = [&](cause why) {
+        return decided(std::move(d), verdict::invalid, std::move(why));
+    };
+    const std::size_t n = e.has_live_baseline()
+                              ? std::min(e.candidate.size(), e.baseline.size())
+                              : e.candidate.size();
+    vector<double> counts, limits;
+    std::size_t lowest = 0, highest = 0;  // the repeats farthest below and above their limits
+    const auto off = [&](std::size_t i) { return counts[i] - limits[i]; };
+    for (std::size_t i = 0; i < n; ++i) {
+        std::string fault = fault_of_count(e.candidate[i], s.statistic);
+        if (!fault.empty()) fault = printed("repeat %zu: ", i + 1) + fault;
+        count_limit held{};
+        if (fault.empty()) held = limit_of_repeat(e, c, t, s, terms, i);
+        if (!held.fault.empty()) fault = std::move(held.fault);
+        if (!fault.empty()) return invalid({because::work, whose::server, std::move(fault)});
+        counts.push_back(c.mine.each[i]->value);
+        limits.push_back(terms.factor * held.limit);
+        if (off(i) < off(lowest)) lowest = i;
+        if (off(i) > off(highest)) highest = i;
+    }
+    if (n == 0) return invalid({because::nothing_measured});
+    const bool is_above = terms.side != work_side::at_least && off(highest) > 0;
+    const bool is_below = terms.side != work_side::at_most && off(lowest) < 0;
+    const bool all_are = (is_above && off(lowest) > 0) || (is_below && off(highest) < 0);
+    d.outcome = all_are                ? verdict::fail
+                : is_above || is_below ? verdict::inconclusive
+                                       : verdict::pass;
+    const std::size_t worst =
+        terms.side == work_side::at_least || (is_below && -off(lowest) > off(highest)) ? lowest
+                                                                                       : highest;
+    const repeat_data& repeat = e.candidate[worst];
     d.decided_by = verdict_method::equal_counts;
     d.counted_in = verdict_unit::repeat;
-    d.repeats = static_cast<int>(all.counts.size());
+    d.repeats = static_cast<int>(n);
     d.requests = static_cast<long long>(d.repeats * requests_sent(repeat));
-    d.measured = count;
-    d.limit = limit;
-    d.values = all.counts;
-    d.outcome = verdict_by_sides(all, terms.side);
-    std::string why;
-    if (d.outcome == verdict::fail) {
-        why = counted_text(count) + " " + sign_of(terms.side) + " " + counted_text(limit) + ": " +
-              distance_text(terms, count, limit, repeat);
-    } else if (d.outcome == verdict::inconclusive) {
-        why = "repeats differ, " + enumerated(all.counts) +
-              (work_columns::is_one(all.limits) ? "" : " for " + enumerated(all.limits)) + ": " +
-              why_unequal(terms, repeat);
-    }
-    const bool is_of_cache =
-        terms.from == work_limit::source::model && is_of_prompts(terms.what);
-    if (d.outcome != verdict::pass && is_of_cache)
-        if (const std::string which = first_other_request(repeat); !which.empty())
-            why += "; " + which;
-    if (const std::string told = usage_text(repeat, terms, count); !told.empty())
-        why += (why.empty() ? "" : "; ") + told;
-    if (!why.empty()) d.why.push_back({because::work, whose::nobody, std::move(why)});
+    d.measured = counts[worst];
+    d.limit = limits[worst];
+    vector<std::string> why;
+    if (d.outcome == verdict::fail)
+        why.push_back(counted_text(d.measured) + " " + sign_of(terms.side) + " " +
+                      counted_text(d.limit) + ": " +
+                      distance_text(terms, d.measured, d.limit, repeat));
+    if (d.outcome == verdict::inconclusive)
+        why.push_back("repeats differ, " + enumerated(counts) +
+                      (are_one(limits) ? "" : " for " + enumerated(limits)) + ": " +
+                      why_unequal(terms));
+    if (d.outcome != verdict::pass && terms.from == work_limit::source::model &&
+        is_of_prompts(terms.what))
+        why.push_back(first_other_request(repeat));
+    why.push_back(usage_text(repeat, terms, d.measured));
+    std::string text;
+    for (const std::string& one : why) text += (text.empty() || one.empty() ? "" : "; ") + one;
+    if (!text.empty()) d.why.push_back({because::work, whose::nobody, std::move(text)});
+    d.values = std::move(counts);
     return d;
 }
 

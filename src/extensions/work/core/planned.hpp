@@ -54,14 +54,11 @@ inline void check_load(const slo& first, const scenario& s) {
     if (s.duration.seconds() > 0)
         refuse({given, "duration is set, which sends another number of requests each time: give "
                        "requests alone"});
-    if (!(s.requests > 0)) refuse({given, "requests is not set"});
     if (s.pairs == at_once)
         refuse({given, "pairs is at_once: work is counted of one server after the other"});
     if (s.baseline.is_of_extension())
         refuse({given, "the baseline is a history, and work is held against a number, a live "
                        "baseline or a stored run"});
-    if (!s.beside.empty())
-        refuse({given, "side tasks (beside) send requests of their own, whose work would count"});
     if (s.warmup.until_stable() || s.warmup.seconds() > 0)
         refuse({given, "warmup is a time, in which another number of requests is sent each time: "
                        "give it a number of requests"});
@@ -82,7 +79,6 @@ inline void check_number(const work_terms& t, const std::string& given) {
     if (t.from == work_limit::source::number &&
         !(t.number >= 0 && t.number < 0x1p53 && std::floor(t.number) == t.number))
         refuse({given, "a count is a whole number from 0 on"});
-    if (!(t.factor > 0)) refuse({given, "the factor must be above zero"});
 }
 /// Whether the server has all requests before its first step, so that no time decides which run
 /// together.
@@ -137,8 +133,6 @@ inline void check_objective(const slo& s, const planned_traffic& sent,
         refuse({given, "the scenario has no baseline"});
     check_steps(t, sent, given);
     check_answers(t, sent, given);
-    if (!sent.scores.empty())
-        refuse({given, sent.scores, " generates nothing, and work is counted of generation"});
     if (t.from != work_limit::source::model) return;
     if (t.what != "server_requests" && t.what != "generated_tokens" && !is_of_prompts(t.what))
         refuse({given, "what is expected is known of server_requests, prefilled_tokens, "
@@ -148,9 +142,6 @@ inline void check_objective(const slo& s, const planned_traffic& sent,
         }))
         refuse({given, "parts of the mix ask for several models, and whether these share a cache "
                        "nobody knows: write a number, or baseline"});
-    if (is_of_prompts(t.what) && sent.common.server_history)
-        refuse({given, "the server keeps the history of each conversation (server_history), so "
-                       "nobody knows its prompts: write a number, or baseline"});
 }
 /// Without a temperature answers are greedy, so that later turns have the same prompts each time.
 inline void make_greedy(planned_workloads& all) {
