@@ -38,6 +38,22 @@ inline std::string rounded(const std::string& text) {
     return out;
 }
 
+/// JSON with its innermost lists and objects in one line each, where that has room.
+inline std::string folded(std::string json) {
+    for (std::size_t open = 0; (open = json.find_first_of("[{", open)) != std::string::npos; ++open) {
+        const std::size_t close = json.find_first_of("[{]}", open + 1), line = json.rfind('\n', open);
+        if (json[open + 1] != '\n' || (json[close] != ']' && json[close] != '}')) continue;
+        std::string one = json.substr(open, 1);
+        for (std::size_t i = open + 1; i < close; ++i) {
+            if (json[i] != '\n') { one += json[i]; continue; }
+            i = json.find_first_not_of(' ', i + 1) - 1;
+            if (one.size() > 1 && i + 1 < close) one += ' ';
+        }
+        if (open - line + one.size() <= 100) json.replace(open, close - open, one);
+    }
+    return json;
+}
+
 /// The first line in which two texts differ, with what stands there.
 inline std::string difference(const std::string& want, const std::string& got) {
     std::size_t line = 1, begin = 0, i = 0;
