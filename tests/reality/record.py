@@ -162,7 +162,6 @@ def main():
         keep("ignore_eos.http", post(at, path[first], body(first, True, is_forced=True)))
     wrong = PATHS[first].format(model="no-such-model")
     keep("wrong_model.http", post(at, wrong, body(first, True, "no-such-model")))
-    keep("bad_json.http", post(at, path[first], b'{"model": "' + a.model.encode() + b'", "messages": ['))
     if a.context:
         long = " ".join([PROMPT] * a.context)
         keep("overflow.http", post(at, path[first], body(first, True, prompt=long)))
