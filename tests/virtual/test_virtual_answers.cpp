@@ -36,24 +36,6 @@ void check_invalid(const result& r, const std::string& slo, const std::string& w
 
 using scripted::answer;
 
-/// So many events, one every 20 ms, and usage.
-answer paced_answer(int events, const std::string& usage) {
-    answer a{scripted::send(scripted::chunked_head() + scripted::chunk(scripted::role()))};
-    for (int i = 0; i < events; ++i) {
-        a.push_back(scripted::wait(scripted::milliseconds(20)));
-        a.push_back(scripted::send(scripted::chunk(scripted::chat_chunk(" word"))));
-    }
-    a.push_back(scripted::send(scripted::chunk(scripted::finish("length") + usage +
-                                               scripted::done()) + scripted::last_chunk()));
-    return a;
-}
-std::string cached_usage(int prompt, int cached, int completion) {
-    return scripted::sse_event(
-        R"({"choices":[],"usage":{"prompt_tokens":)" + std::to_string(prompt) +
-        R"(,"completion_tokens":)" + std::to_string(completion) +
-        R"(,"prompt_tokens_details":{"cached_tokens":)" + std::to_string(cached) + "}}}");
-}
-
 }  // namespace
 
 TEST_CASE("a proxy that hands over whole answers leaves no time per token to judge") {
@@ -117,18 +99,6 @@ TEST_CASE("answers that break off and end in order have failed") {
         CHECK(failed * 5 == static_cast<int>(r.requests().size()));
         check_rejudged(r, s.slos);
     }
-}
-
-TEST_CASE("prompts that a server has seen before are no evidence, and judged again neither") {
-    const scripted::server server({paced_answer(6, cached_usage(400, 332, 6))});
-    scenario s = decoding_on(server.url(), 6);
-    s.name = "seen before";
-    s.workload = synthetic{.prompt_tokens = fixed(400), .output_tokens = fixed(6)};
-    const result r = run(s);
-    for (const char* slo : {"mean(tpot) <= 10 s", "p50(e2e) <= 60 s"})
-        check_invalid(r, slo, "server: 83 % of the prompt tokens came from its prefix cache, the "
-                              "workload shares at most 0 %: the prompts were seen before");
-    check_rejudged(r, s.slos);
 }
 
 TEST_CASE("a connection that sat idle and is closed as the next request comes is nobody's failure") {

@@ -97,15 +97,6 @@ TEST_CASE("answers in one piece are measured from end to end on every API that t
     }
 }
 
-TEST_CASE("an answer in one piece that does not tell its tokens is no measurement") {
-    const logging_server server(short_steps());
-    scenario s = few(at(server.url(), triton));
-    s.options.stream = false;
-    s.requests = 8;
-    for (const record& q : all_are(request_status::protocol, run(s)))
-        CHECK(holds(q.error, "number of tokens"));
-}
-
 TEST_CASE("longer answers are forced where the API can, else they end where the model ends them") {
     for (const spoken_api& x : all_apis) {
         CAPTURE(x.name);
@@ -173,18 +164,6 @@ TEST_CASE("all at once: prefill and decode throughput are what the engine can, a
         CHECK(again[i].estimate.value == r.verdicts()[i].estimate.value);
         CHECK(again[i].estimate.low == r.verdicts()[i].estimate.low);
     }
-}
-
-TEST_CASE("a stored run of answers in one piece is not judged by its first tokens either") {
-    scenario s = few(simulated(short_steps()));
-    s.name = "in one piece";
-    s.options.stream = false;
-    const result r = run(s);
-    CHECK(std::string(judge(report_file("records.jsonl"), {p50(e2e) <= 10_s}, s.name)[0].reason) ==
-          std::string(judge(r, p50(e2e) <= 10_s).reason));
-    const std::string said =
-        refusal_by([&] { judge(report_file("records.jsonl"), {p50(ttft) <= 10_s}, s.name); });
-    CHECK(holds(said, "options.stream is false"));
 }
 
 TEST_CASE("images are sent where the API has a form for them, and refused elsewhere") {

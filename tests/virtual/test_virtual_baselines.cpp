@@ -211,11 +211,6 @@ TEST_CASE("a baseline of another gate or model is refused with what differs, bef
     refused_for("model is \"simulated\" and this gate's is \"another\"", [&](scenario& o) {
         o.target = endpoint{.url = host.url(), .model = "another"};
     });
-    refused_for("api is \"openai_chat\"", [&](scenario& o) {
-        o.target = endpoint{.url = host.url(), .api = openai_completions};
-    });
-    refused_for("arrivals is", [](scenario& o) { o.arrivals = poisson(201_rps); });
-    refused_for("options is", [](scenario& o) { o.options.temperature = 0.5; });
     refused_for("\"refused baseline\"", [](scenario& o) { o.name = "a new name"; });
     write(file, "");
     refused_for("is not a result", [](scenario&) {});
@@ -256,18 +251,4 @@ TEST_CASE("LLMBENCH_CALIBRATE runs as often as asked, prints and writes a table,
     const variable three("LLMBENCH_CALIBRATE", "3"), writing("LLMBENCH_WRITE_BASELINE", "1");
     s.baseline = stored("b.json");
     CHECK(holds(refusal_of(s), "LLMBENCH_CALIBRATE and LLMBENCH_WRITE_BASELINE are both set"));
-}
-
-TEST_CASE("a server that fails requests is not calibrated") {
-    const variable three("LLMBENCH_CALIBRATE", "3");
-    engine failing = engine_of(10_ms);
-    failing.faults.error_rate = 25_pct;
-    scenario s = brief(simulated(failing), "failing");
-    s.requests = 60;
-    s.slos = {mean(tpot) <= 12_ms};
-    const result r = run(s);
-    CHECK(outcome_of(r, "mean(tpot) <= 12 ms") == verdict::skipped);
-    CHECK(holds(r.verdicts()[0].reason, "no calibration of a server that fails: "));
-    CHECK(outcome_of(r, "error_rate <= 1 %") == verdict::fail);
-    CHECK_FALSE(holds(content_of(report_file("calibration.json")), quoted("failing")));
 }

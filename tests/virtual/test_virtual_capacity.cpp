@@ -68,17 +68,6 @@ TEST_CASE("a time budget ends a search with what was shown by then") {
     if (v.outcome == verdict::inconclusive) CHECK(holds(v.reason, "LLMBENCH_TIME_BUDGET"));
 }
 
-TEST_CASE("a server that fails everything has no capacity") {
-    engine e = engine_with(8);
-    e.faults.error_rate = 99.99_pct;
-    scenario s = load_on(e, "fails everything");
-    s.arrivals = poisson(up_to(50_rps));
-    s.slos = {p50(ttft) <= 150_ms, advisory(capacity >= 10_rps)};
-    const result r = gate(s);
-    CHECK(r.verdicts()[0].outcome == verdict::invalid);
-    CHECK(holds(r.verdicts()[0].reason, "requests succeeded"));
-}
-
 /// Eight slots and 10 ms a token: answers of 64 * exp(0.5) tokens on the average are 7.6 a second.
 static scenario varied_lengths(const std::string& name, long long seed) {
     engine e = engine_of(10_ms);

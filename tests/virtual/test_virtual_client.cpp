@@ -109,29 +109,6 @@ TEST_CASE("a request that finds its connection closed is the same request on ano
     }
 }
 
-TEST_CASE("nothing is tried again once a byte of the answer came") {
-    for (const char* first : {"H", "HTTP/1.1 100 Continue\r\n\r\n"}) {
-        CAPTURE(first);
-        const scripted::server server(
-            {scripted::healthy(), {scripted::send(first), scripted::close()}});
-        const std::vector<record> r = records_from(server, 2);
-        CHECK(r[1].status != request_status::ok);
-        CHECK(server.log().size() == 2);
-    }
-}
-
-TEST_CASE("a server that closes after every answer costs no request, though it does not say so") {
-    scripted::answer once = scripted::healthy();
-    once.push_back(scripted::close());
-    scripted::server server({once});
-    server.answer_check(once);
-    for (const record& x : records_from(server, 20)) {
-        CHECK(status(x) == "ok");
-        CHECK(x.resends == 0);
-    }
-    for (const scripted::request& r : server.log()) CHECK(r.place == 0);
-}
-
 TEST_CASE("a request says where it goes, what it wants and who it is") {
     const scripted::server server;
     const variable key("LLMBENCH_API_KEY", "sk-default");

@@ -115,21 +115,6 @@ TEST_CASE("against a baseline there are two curves") {
     CHECK(std::stod(lines[3][6]) < 0.6 * std::stod(lines[2][6]));
 }
 
-TEST_CASE("a load that is open has no end of the capacity beyond it") {
-    scenario s = four_slots("open");
-    s.slos = {p50(ttft) <= 20_ms};  // what it is at one user and at four
-    const curve_result c = curve_of(s, {1_users, 8_users, 16_users});
-    INFO(c);
-    CHECK(c.low() == 0);
-    CHECK(c.high() == 8);
-    scenario free = four_slots("no objectives");
-    free.slos = {};
-    const curve_result measured = curve_of(free, {1_users, 8_users});
-    CHECK(measured.low() == 0);
-    CHECK(std::isinf(measured.high()));
-    CHECK(holds(measured.line(), "no capacity is shown, 2 loads"));
-}
-
 TEST_CASE("a load of a curve that ends before its answers do is not carried") {
     scenario s = four_slots("over before its answers");
     s.slos = {p50(ttft) <= 1_min};

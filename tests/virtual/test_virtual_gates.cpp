@@ -11,31 +11,6 @@
 using namespace llmbench;
 using namespace live;
 
-namespace {
-engine chat_engine() {
-    engine e = quick_engine();
-    e.decode_step = 30_ms;
-    return e;
-}
-scenario chat_gate(const engine& e) {
-    scenario s = quick_scenario(simulated(e));
-    s.arrivals = poisson(25_rps);
-    s.requests = 60;
-    s.slos = {mean(tpot) <= 35.5_ms, p90(ttft) <= 2_s};
-    return s;
-}
-}  // namespace
-
-TEST_CASE("a server that fails one request in ten fails by the guard on errors") {
-    engine failing = chat_engine();
-    failing.faults.error_rate = 10_pct;
-    const result r = run(chat_gate(failing));
-    CHECK(outcome_of(r, "error_rate <= 1 %") == verdict::fail);
-    // Failures are the worst value of a quantile: the tail cannot look better for them.
-    CHECK(std::isinf(r.estimate(p99(ttft)).value));
-    CHECK(std::isfinite(r.estimate(mean(tpot)).value));
-}
-
 TEST_CASE("an unchanged branch passes against its own baseline, a slower one fails") {
     scenario s = quick_scenario();
     s.requests = 60;

@@ -15,13 +15,6 @@ using texts::parsed;
 
 namespace {
 
-records repeat_of(const records& all, int repeat) {
-    records out;
-    for (const record& r : all)
-        if (r.repeat == repeat) out.push_back(r);
-    return out;
-}
-
 template <class F> long long most(const records& all, F of) {
     long long x = of(all.at(0));
     for (const record& r : all) x = std::max(x, of(r));
@@ -119,30 +112,6 @@ TEST_CASE("no more connections are opened than are needed at a time, and one ahe
         CHECK(r.self_check().connections_opened <= (users ? 4 : 12) + 1);
         CHECK(least(all, [](const record& x) { return x.connected_ns - x.dispatched_ns; }) >= 0);
     }
-}
-
-// ---- repeats
-
-TEST_CASE("repeats send the same lengths at the same times") {
-    scenario s = short_requests(poisson(100_rps));
-    s.workload = synthetic{.prompt_tokens = uniform(5, 50), .output_tokens = uniform(2, 6)};
-    s.repeats = 2;
-    const records all = all_ok(run(s));
-    const records a = repeat_of(all, 0), b = repeat_of(all, 1);
-    REQUIRE(a.size() == 40);
-    REQUIRE(b.size() == 40);
-    std::set<int> lengths;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        CHECK(a[i].scheduled_ns - a[0].scheduled_ns == b[i].scheduled_ns - b[0].scheduled_ns);
-        CHECK(a[i].prompt_tokens == b[i].prompt_tokens);
-        CHECK(a[i].output_tokens == b[i].output_tokens);
-        CHECK(a[i].prompt_tokens >= 5);
-        CHECK(a[i].prompt_tokens <= 50);
-        CHECK(a[i].output_tokens >= 2);
-        CHECK(a[i].output_tokens <= 6);
-        lengths.insert(a[i].prompt_tokens);
-    }
-    CHECK(lengths.size() > 10);
 }
 
 // ---- what a run leaves

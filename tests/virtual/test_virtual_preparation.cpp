@@ -112,26 +112,3 @@ TEST_CASE("no repeat finds prompts of the one before in a cache that was emptied
     CHECK(cached_in_second(false) > 0);
     CHECK(cached_in_second(true) == 0);
 }
-
-TEST_CASE("a later turn finds the prompt and the answer before it, in whole blocks") {
-    for (const int block : {16, 50}) {
-        engine e = engine_of(4_ms);
-        e.kv.block_tokens = block;
-        scenario s = brief(simulated(e), "turns");
-        s.workload = conversations{.turns = fixed(3), .user_tokens = fixed(40),
-                                   .output_tokens = fixed(30)};
-        s.arrivals = closed_loop(1);
-        s.requests = 6;
-        s.slos = {p50(ttft) <= 1_s};
-        s.repeats = 2;
-        s.prepare = {post("/reset_prefix_cache")};
-        int before = 0, turns = 0;  // tokens that the turn before left
-        for (const record& x : run(s).requests()) {
-            if (x.turn == 0) before = 0;
-            CHECK(x.cached_tokens == std::min(before, x.prompt_tokens - 1) / block * block);
-            before = x.prompt_tokens + x.output_tokens - 1;
-            turns += x.turn > 0;
-        }
-        CHECK(turns >= 8);
-    }
-}

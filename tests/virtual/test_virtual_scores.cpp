@@ -77,14 +77,3 @@ TEST_CASE("a prompt is cut into as many inputs as options.documents says") {
         for (const record& q : r.requests()) CHECK(q.prompt_tokens == 10 * n);
     }
 }
-
-TEST_CASE("what a reranker cannot be asked is refused before the load") {
-    const logging_server server(reader());
-    scenario s = scoring(server.url(), api_format::rerank, "no first token");
-    s.slos = {p90(ttft) <= 1_s};
-    CHECK(holds(refusal_of(s), "rerank answers in one piece and generates no tokens"));
-    const variable named("LLMBENCH_API", "openai_embeddings");
-    s.target = endpoint{.url = server.url()};
-    CHECK(holds(refusal_of(s), "openai_embeddings answers in one piece"));
-    CHECK(server.log().empty());
-}

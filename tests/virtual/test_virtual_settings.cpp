@@ -75,34 +75,6 @@ TEST_CASE("a smaller prefill budget lets prompts disturb the others less") {
     CHECK(first.get("ratios").get(0).get("log_ratios").get<picojson::array>().size() == 3);
 }
 
-TEST_CASE("the same engine twice differs in nothing, and both are sent the same trace in turns") {
-    scenario s = suite("an engine and itself");
-    s.workload = synthetic{.prompt_tokens = uniform(8, 40), .output_tokens = fixed(8)};
-    const comparison_result c = compare(s, {engine_named("one", engine_of(20_ms)),
-                                            engine_named("other", engine_of(20_ms))});
-    const estimate_t ratio = c.ratio("other", "one", p50(tpot));
-    INFO(c.explain());
-    CHECK(ratio.low < 1.1);
-    CHECK(ratio.high > 0.9);
-    std::vector<std::vector<int>> prompts(2);
-    std::vector<std::vector<long long>> begins(2);  // of the two rounds
-    for (int i = 0; i < 2; ++i) {
-        begins[static_cast<std::size_t>(i)] = {0, 0};
-        for (const record& r : c.at(i).requests()) {
-            if (r.repeat == 0) prompts[static_cast<std::size_t>(i)].push_back(r.prompt_tokens);
-            long long& begin =
-                begins[static_cast<std::size_t>(i)][static_cast<std::size_t>(r.repeat)];
-            begin = begin == 0 ? r.scheduled_ns : std::min(begin, r.scheduled_ns);
-        }
-    }
-    std::sort(prompts[0].begin(), prompts[0].end());
-    std::sort(prompts[1].begin(), prompts[1].end());
-    CHECK(prompts[0] == prompts[1]);
-    CHECK(begins[0][0] < begins[1][0]);
-    CHECK(begins[1][0] < begins[1][1]);
-    CHECK(begins[1][1] < begins[0][1]);  // the second round goes backward
-}
-
 TEST_CASE("two settings differ by a time: with its interval, as a verdict, and from the files") {
     scenario s = suite("what a setting adds");
     s.repeats = 4;

@@ -66,17 +66,3 @@ TEST_CASE("every report of a gate in virtual time says so") {
     CHECK(holds(report_files_with("\"virtual_time\""), "result.json"));
     CHECK(holds(report_files_with("time=\"virtual\""), "metrics.txt"));
 }
-
-TEST_CASE("a server that fails and goes away does so in virtual time, too") {
-    engine e;
-    e.faults.stop_after = 30;
-    run(brief(simulated(e), "gone_virtually"));
-    CHECK(reported_gate("gone_virtually").get("outcome").to_str() == "invalid");
-    e.faults = {};
-    e.faults.stall_rate = 20_pct;
-    e.faults.metrics_hang = true;
-    scenario s = brief(simulated(e), "stalls");
-    s.limits.between_events = 2_s;
-    run(s);
-    CHECK(reported_gate("stalls").get("outcome").to_str() == "failed");
-}

@@ -197,15 +197,6 @@ TEST_CASE("without a prefix cache each prompt is computed") {
     CHECK(why.find(" blocks of 16; request 2 (turn 2) had 0 of ") != std::string::npos);
 }
 
-TEST_CASE("a cache that is too small forgets") {
-    engine e = quick_engine();
-    e.kv = {.layers = 1, .kv_heads = 1, .head_size = 1, .bytes_per_value = 1, .memory_bytes = 800};
-    const result r = run(talks_on(simulated(e), "small cache"));
-    CAPTURE(reason_of(r, "cached_tokens == expected"));
-    CHECK(outcome_of(r, "cached_tokens == expected") == verdict::fail);
-    CHECK(outcome_of(r, "generated_tokens == expected") == verdict::pass);
-}
-
 TEST_CASE("another size of blocks is another number") {
     scenario s = talks_on(simulated(quick_engine()), "blocks of 16");
     const double usual = verdict_of(run(s), "cached_tokens == expected").measured;
@@ -544,12 +535,6 @@ TEST_CASE("counts are held against another build, and against a run that was kep
     none.prefix_cache = false;
     s.target = simulated(none);
     CHECK(outcome_of(run(s), "cached_tokens == baseline") == verdict::fail);
-}
-
-TEST_CASE("what is judged again from files is the same") {
-    scenario s = talks_on(simulated(quick_engine()), "again");
-    const result r = run(s);
-    check_rejudged(r, s.slos);
 }
 
 TEST_CASE("a rehearsal counts on its model, whose cache is empty before each repeat") {
