@@ -2761,7 +2761,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 38,021 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 38,026 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -20075,17 +20075,11 @@ inline bool stands_though_buffered(objective_in_check& o) {
     return stands_by_the_others(o) || stands_in_the_worst_case(o);
 }
 /// Whether the verdict may change without the client's delays. A pass must hold with the delays
-/// counted against the server, a miss without them. An open verdict is affected if it is decided
-/// without them.
+/// counted against the server, a miss without them. An open one must not be a miss with them.
 inline bool may_be_the_clients(const objective_in_check& o) {
-    switch (o.v.outcome) {
-    case verdict::pass: return o.as(timing_bound::pessimistic) != verdict::pass;
-    case verdict::fail: return o.as(timing_bound::optimistic) != verdict::fail;
-    case verdict::inconclusive:
-        return o.as(timing_bound::optimistic) == verdict::pass ||
-               o.as(timing_bound::pessimistic) == verdict::fail;
-    default: return false;
-    }
+    const bool is_missed = o.is_in(verdict::fail);
+    const verdict bound = o.as(is_missed ? timing_bound::optimistic : timing_bound::pessimistic);
+    return o.is_in(verdict::inconclusive) ? bound == verdict::fail : !o.is_in(bound);
 }
 
 /// Why an objective on a label is invalid, nothing where one request succeeded. A model that the
@@ -20318,6 +20312,15 @@ inline cause late_client(objective_in_check& o) {
     const variant_list variants = variants_of(o.e, o.s);
     auto error = error_of_load(variants, late_after_s(o.t));
     return noted(o, error ? error : error_of_first_tokens(variants));
+}
+/// The same, of a verdict that passes without the delays. It stays open: delays only hide that the
+/// server is fast.
+inline cause open_and_late(objective_in_check& o) {
+    if (!o.is_in(verdict::inconclusive)) return {};
+    cause why = late_client(o);
+    if (why && o.as(timing_bound::optimistic) == verdict::pass) return why;
+    o.by_client.reset();
+    return {};
 }
 
 // ===== [C] what makes two variants no comparison =================================================
@@ -20920,6 +20923,8 @@ inline constexpr auto checks = [] {
         {"client_lost", objective, lost_time},
         // A stopped or starved client (rates: busy_client). False alarm: a miss that holds without.
         {"client_late", objective, late_client, invalidates, late},
+        // The same client, where a healthy server's verdict stays open (rates: late).
+        {"open_and_late", objective, open_and_late, opens},
         {"which_answers", objective, which_answers, adds},
         {"server_state", objective, server_state, adds},
     });
@@ -21136,7 +21141,7 @@ inline decision guard_decision(const measurements& e, const judging_parameters& 
 }
 
 /// The decision on one SLO. `error`: receives the first client error that makes a counting one
-/// invalid.
+/// invalid, or leaves it open.
 inline decision decision_on(const measurements& e, const judging_parameters& t,
                             const validity_checks& g, const slo& s,
                             std::optional<client_error>* error = nullptr) {
@@ -21150,7 +21155,7 @@ inline decision decision_on(const measurements& e, const judging_parameters& t,
 struct analysis {
     validity_checks on{};
     vector<decision> verdicts{};
-    std::optional<client_error> by_client{};  // makes a counting verdict invalid
+    std::optional<client_error> by_client{};  // makes a counting verdict invalid or open
 };
 /// The parameters of the look that decided, with the analyses that were made again after repeats
 /// had been set aside. Probes that a search sets aside are in no analysis.

@@ -287,7 +287,7 @@ private:
         return blocking_get(at, inquiry_path(at, path), at.fields,
                             std::min(state_within_s, its_.within_s));
     }
-    /// Whether nobody listens where it was: one that crashed leaves the GPU to the others.
+    /// Whether nobody listens there any more: it crashed.
     bool has_left() const {
         const std::string state = str(its_.how.state);
         const http_answer a = answer_at(state.empty() ? on_->load().api->ready : state.c_str());

@@ -156,7 +156,7 @@ slo operator==(server_count, const I& n) {
 #include <map>
 #include <string>
 #include <string_view>
-#include <utility>  // pair, move
+#include <utility>  // pair, move, exchange
 
 #include <picojson.h>  // JSON of servers
 
@@ -330,14 +330,11 @@ inline void check_load(const slo& first, const scenario& s) {
     if (s.duration.seconds() > 0)
         refuse({given, "duration is set, which sends another number of requests each time: give "
                        "requests alone"});
-    if (!(s.requests > 0)) refuse({given, "requests is not set"});
     if (s.pairs == at_once)
         refuse({given, "pairs is at_once: work is counted of one server after the other"});
     if (s.baseline.is_of_extension())
         refuse({given, "the baseline is a history, and work is held against a number, a live "
                        "baseline or a stored run"});
-    if (!s.beside.empty())
-        refuse({given, "side tasks (beside) send requests of their own, whose work would count"});
     if (s.warmup.until_stable() || s.warmup.seconds() > 0)
         refuse({given, "warmup is a time, in which another number of requests is sent each time: "
                        "give it a number of requests"});
@@ -358,7 +355,6 @@ inline void check_number(const work_terms& t, const std::string& given) {
     if (t.from == work_limit::source::number &&
         !(t.number >= 0 && t.number < 0x1p53 && std::floor(t.number) == t.number))
         refuse({given, "a count is a whole number from 0 on"});
-    if (!(t.factor > 0)) refuse({given, "the factor must be above zero"});
 }
 /// Whether the server has all requests before its first step, so that no time decides which run
 /// together.
@@ -413,8 +409,6 @@ inline void check_objective(const slo& s, const planned_traffic& sent,
         refuse({given, "the scenario has no baseline"});
     check_steps(t, sent, given);
     check_answers(t, sent, given);
-    if (!sent.scores.empty())
-        refuse({given, sent.scores, " generates nothing, and work is counted of generation"});
     if (t.from != work_limit::source::model) return;
     if (t.what != "server_requests" && t.what != "generated_tokens" && !is_of_prompts(t.what))
         refuse({given, "what is expected is known of server_requests, prefilled_tokens, "
@@ -424,9 +418,6 @@ inline void check_objective(const slo& s, const planned_traffic& sent,
         }))
         refuse({given, "parts of the mix ask for several models, and whether these share a cache "
                        "nobody knows: write a number, or baseline"});
-    if (is_of_prompts(t.what) && sent.common.server_history)
-        refuse({given, "the server keeps the history of each conversation (server_history), so "
-                       "nobody knows its prompts: write a number, or baseline"});
 }
 /// Without a temperature answers are greedy, so that later turns have the same prompts each time.
 inline void make_greedy(planned_workloads& all) {
@@ -534,18 +525,14 @@ inline bool add_ids(const picojson::value* list, token_ids& to) {
     }
     return !to.empty();
 }
-/// The tokens of the prompt of a request: those that it lists itself, or those that the server's
-/// /tokenize makes of the same body, chat template included.
-inline told_ids ids_of_prompt(const load_target& to, const std::string& body) {
+inline http_answer asked_of(const load_target& to, const char* path, const std::string& body) {
     constexpr double within_s = 10;
+    return blocking_post(to, inquiry_path(to, path), to.fields, body, within_s);
+}
+inline told_ids tokenized(const load_target& to, const std::string& body) {
     told_ids told;
-    picojson::value asked, answered;
-    if (parse_json(body, asked) && add_ids(member(asked, "prompt"), told.ids)) return told;
-    if (asked.is<picojson::object>())  // SGLang refuses to stream tokens of a prompt
-        for (const char* field : {"stream", "stream_options"})
-            asked.get<picojson::object>().erase(field);
-    const http_answer a = blocking_post(to, inquiry_path(to, "/tokenize"), to.fields,
-                                        asked.serialize(), within_s);
+    picojson::value answered;
+    const http_answer a = asked_of(to, "/tokenize", body);
     if (a.status == 200 && parse_json(a.body, answered) &&
         add_ids(member(answered, "tokens"), told.ids))
         return told;
@@ -554,6 +541,25 @@ inline told_ids ids_of_prompt(const load_target& to, const std::string& body) {
                    : a.status != 200 ? printed("POST /tokenize answers HTTP %d", a.status)
                                      : "POST /tokenize lists no tokens";
     return told;
+}
+/// The tokens of the prompt of a request: those that it lists itself, or those that the server's
+/// /tokenize makes of the same body, chat template included. llama-server tokenizes texts alone,
+/// and its /apply-template makes one of a chat.
+inline told_ids ids_of_prompt(const load_target& to, const std::string& body) {
+    told_ids told;
+    picojson::value asked, answered;
+    if (parse_json(body, asked) && add_ids(member(asked, "prompt"), told.ids)) return told;
+    if (asked.is<picojson::object>())  // SGLang refuses to stream tokens of a prompt
+        for (const char* field : {"stream", "stream_options"})
+            asked.get<picojson::object>().erase(field);
+    told = tokenized(to, asked.serialize());
+    if (told.problem.empty()) return told;
+    const http_answer a = asked_of(to, "/apply-template", asked.serialize());
+    const bool is_text = a.status == 200 && parse_json(a.body, answered);
+    const picojson::value* const text = is_text ? member(answered, "prompt") : nullptr;
+    if (!text) return told;
+    return tokenized(to, R"({"add_special":true,"parse_special":true,"content":)" +
+                             text->serialize() + "}");
 }
 
 /// Whether the last step of the preparation is prime().
@@ -598,40 +604,47 @@ inline void add_answers(vector<request_in_order>& all, const vector<record>& rec
         later[own.conversation].push_back(i);
     }
 }
-inline double block_of(const repeat_data& d) {
-    if (d.server.readings.empty()) return not_a_number;
-    if (d.server.of == "llama.cpp") return 1;
-    return d.server.readings.back().value(server_quantity::block_tokens);
+inline constexpr const char* no_block_size =
+    "the server's page does not tell the size of a block of its prefix cache (vLLM: "
+    "cache_config_info, SGLang: page_size)";
+/// The tokens of a block, 1 of a cache that finds single ones; NaN: unknown.
+inline double block_of(const std::string& server, const page_reading& page) {
+    return server == "llama.cpp" ? 1 : page.value(server_quantity::block_tokens);
 }
 /// Sets what the requests of a repeat should have cost, in the order in which they were sent.
 inline void foresee(const plan& p, const live_target& on, repeat_data& d) {
-    std::map<std::size_t, const std::string*> bodies;
-    for (const kept_text& b : d.bodies) bodies[b.index] = &b.said;
-    vector<request_in_order> all;
     foreseen_work& w = d.foreseen;
-    const double block = block_of(d);
-    if (!(block >= 1)) w.unknown = "its page does not tell the size of a block of its prefix cache";
+    std::map<std::size_t, std::string> bodies;
+    for (kept_text& b : std::exchange(d.bodies, {})) bodies[b.index] = std::move(b.said);
+    const double block = d.server.readings.empty()
+                             ? not_a_number
+                             : block_of(d.server.of, d.server.readings.back());
+    if (!(block >= 1)) {
+        w.unknown = no_block_size;
+        return;
+    }
+    const auto ids_of = [&](const std::string& body) {
+        if (!w.unknown.empty()) return token_ids();
+        told_ids told = ids_of_prompt(on.load(), body);
+        w.unknown = std::move(told.problem);
+        return std::move(told.ids);
+    };
     vector<model_request> in_order;
-    if (w.unknown.empty() && is_primed(*p.sent))
-        for (const task_step& s : posts_of_prime(p, on)) {
-            told_ids told = ids_of_prompt(on.load(), str(s.body));
-            if (!told.problem.empty()) w.unknown = told.problem;
-            in_order.push_back({std::move(told.ids), {}});
-        }
+    if (is_primed(*p.sent))
+        for (const task_step& s : posts_of_prime(p, on))
+            in_order.push_back({ids_of(str(s.body)), {}});
     const std::size_t primed = in_order.size();
-    for (std::size_t i = 0; i < d.records.size() && w.unknown.empty(); ++i) {
+    vector<request_in_order> all;
+    for (std::size_t i = 0; i < d.records.size(); ++i) {
         const auto body = bodies.find(index_of(d.records[i], i));
         if (body == bodies.end()) continue;
-        told_ids told = ids_of_prompt(on.load(), *body->second);
+        token_ids ids = ids_of(body->second);
         const int counted = d.records[i].prompt_tokens;
-        if (told.problem.empty() && counted > 0 &&
-            static_cast<std::size_t>(counted) != told.ids.size())
-            told.problem = printed("POST /tokenize finds %zu tokens in the prompt of request %zu, "
-                                   "and its answer's usage %d", told.ids.size(), i + 1, counted);
-        w.unknown = told.problem;
-        all.push_back({i, {std::move(told.ids), {}}});
+        if (w.unknown.empty() && counted > 0 && static_cast<std::size_t>(counted) != ids.size())
+            w.unknown = printed("POST /tokenize finds %zu tokens in the prompt of request %zu, "
+                                "and its answer's usage %d", ids.size(), i + 1, counted);
+        all.push_back({i, {std::move(ids), {}}});
     }
-    d.bodies = {};
     if (!w.unknown.empty()) return;
     sort_by(all, [&](const request_in_order& r) { return d.records[r.place].sent_ns; });
     add_answers(all, d.records);
@@ -659,36 +672,44 @@ inline void check_users(const std::string& of, const planned_traffic& sent,
                        "compute what they share depends on time: end .prepare with prime(), or "
                        "send one after the other, closed_loop(1)"});
 }
+inline double slots_of_llama(const load_target& to) {
+    constexpr double within_s = 10;
+    picojson::value props;
+    const http_answer a = blocking_get(to, inquiry_path(to, "/props"), to.fields, within_s);
+    const picojson::value* const slots =
+        a.status == 200 && parse_json(a.body, props) ? member(props, "total_slots") : nullptr;
+    return slots && slots->is<double>() ? slots->get<double>() : not_a_number;
+}
 /// Refuses what is expected of prompts, if the server does not tell their tokens or the size of its
 /// blocks, or has not one cache of this kind.
 inline void check_model(const live_target& on, const plan& p, const std::string& given) {
-    constexpr const char* instead =
-        "; a number or baseline in place of expected needs none of it";
-    const api_traits& api = *on.load().api;
-    const std::string_view name = api.name;
-    if ((name != "openai_chat" && name != "openai_completions") || on.load().transport)
-        refuse({given, "what is expected needs the tokens of each prompt, which are known of "
-                       "openai_chat and openai_completions over HTTP, and the API is ",
-                api.name, instead});
+    const auto cannot = [&](const std::string& why) {
+        refuse({given, why, "; a number or baseline in place of expected needs none of it"});
+    };
+    const load_target& to = on.load();
+    const std::string api = to.api->name;
+    if ((api != "openai_chat" && api != "openai_completions") || to.transport)
+        cannot("what is expected needs the tokens of each prompt, which are known of openai_chat "
+               "and openai_completions over HTTP, and the API is " + api);
     const page_reading page =
         on.pages().first_is_servers ? reading_of_server(on.pages()) : page_reading();
-    if (on.pages().of != "llama.cpp" && !(page.value(server_quantity::block_tokens) >= 1))
-        refuse({given, "what is expected needs the size of a block of the prefix cache, which "
-                       "the server's page does not tell (vLLM: cache_config_info, SGLang: "
-                       "page_size)", instead});
-    if (const auto& engines = page.places[static_cast<std::size_t>(server_quantity::prompt_tokens)];
-        engines.size() > 1)
-        refuse({given, printed("the server has %zu engines, each with a prefix cache of its own, "
-                               "and which of them takes a request nobody knows", engines.size()),
-                instead});
-    if (!std::isnan(page.value(server_quantity::drafts)))
-        refuse({given, "the server drafts tokens, and then some (EAGLE, MTP) compute the last "
-                       "block of a prompt again", instead});
+    if (!(block_of(on.pages().of, page) >= 1)) cannot(no_block_size);
+    const auto& engines = page.places[static_cast<std::size_t>(server_quantity::prompt_tokens)];
+    if (engines.size() > 1)
+        cannot(printed("the server has %zu engines, each with a prefix cache of its own, and which "
+                       "of them takes a request nobody knows", engines.size()));
+    // llama-server counts drafts also where there are none, and computes no block again.
+    const bool is_llama = on.pages().of == "llama.cpp";
+    if (is_llama && slots_of_llama(to) != 1)
+        cannot("llama-server has a prefix cache for each of its slots, and its /props does not say "
+               "that it has one: start it with --parallel 1");
+    if (!is_llama && !std::isnan(page.value(server_quantity::drafts)))
+        cannot("the server drafts tokens, and then some (EAGLE, MTP) compute the last block of a "
+               "prompt again");
     const request_spec r = request_of(p, run_variant::candidate, 0, 0);
-    const told_ids told = ids_of_prompt(on.load(), request_body(api, on.load().model, r));
+    const told_ids told = ids_of_prompt(to, request_body(*to.api, to.model, r));
     if (!told.problem.empty())
-        refuse({given, "what is expected needs the tokens of each prompt: ", told.problem,
-                instead});
+        cannot("what is expected needs the tokens of each prompt: " + told.problem);
 }
 /// Refuses objectives that the server, as it is, cannot be held to.
 inline void check_counters(const live_target& on, const plan& p) {
@@ -709,6 +730,9 @@ inline void check_counters(const live_target& on, const plan& p) {
 // ===== [E] verdicts on work: number against number ===============================================
 
 inline std::string counted_text(double n) { return printed("%.15g", n); }
+inline bool are_one(const vector<double>& all) {
+    return all_of(all, [&](double x) { return x == all.front(); });
+}
 
 // ---- what makes a repeat unfit
 
@@ -801,58 +825,32 @@ inline double expected_in(const repeat_data& d, const std::string& count) {
     }
     return expected_of_prompts(d, count);
 }
-/// The counts of all repeats, and what each is held against.
-struct work_columns {
-    vector<double> counts{}, limits{};
-    std::string fault{};  // why there is no verdict
-    static bool is_one(const vector<double>& all) {
-        return all_of(all, [&](double x) { return x == all.front(); });
-    }
+/// What a repeat is held against: a number, or why there is none.
+struct count_limit {
+    double limit = not_a_number;
+    std::string fault{};
 };
-inline void add_limit(work_columns& all, const measurements& e, const objective_columns& c,
-                      const judging_parameters& t, const slo& s, const work_terms& terms,
-                      std::size_t i) {
-    const repeat_data& d = e.candidate[i];
-    switch (terms.from) {
-    case work_limit::source::number: all.limits.push_back(terms.number); return;
-    case work_limit::source::model: {
-        const double n = expected_in(d, terms.what);
-        const std::string& why = d.foreseen.unknown;
-        if (std::isnan(n))
-            all.fault = "what is expected is not known" + (why.empty() ? "" : ": " + why);
-        all.limits.push_back(terms.factor * n);
-        return;
-    }
-    case work_limit::source::baseline: break;
-    }
-    if (e.has_live_baseline()) {
-        if (i >= e.baseline.size()) return;
-        all.fault = fault_of_count(e.baseline[i], s.statistic);
-        if (!all.fault.empty()) all.fault = "baseline: " + all.fault;
-        all.limits.push_back(terms.factor * c.other.each[i]->value);
-        return;
-    }
-    const auto stored = t.stored.values.find(str(s.statistic.name));
+inline count_limit limit_in_stored(const judging_parameters& t, const std::string& count) {
+    const auto stored = t.stored.values.find(count);
     if (stored == t.stored.values.end() || stored->second.empty())
-        all.fault = "the stored run has no " + terms.what;
-    else if (!work_columns::is_one(stored->second))
-        all.fault = "the repeats of the stored run have different counts of " + terms.what;
-    else all.limits.push_back(terms.factor * stored->second.front());
+        return {.fault = "the stored run has no " + count};
+    if (!are_one(stored->second))
+        return {.fault = "the repeats of the stored run have different counts of " + count};
+    return {stored->second.front()};
 }
-inline work_columns work_columns_of(const measurements& e, const objective_columns& c,
-                                    const judging_parameters& t, const slo& s,
-                                    const work_terms& terms) {
-    work_columns all;
-    for (std::size_t i = 0; i < e.candidate.size() && all.fault.empty(); ++i) {
-        all.fault = fault_of_count(e.candidate[i], s.statistic);
-        if (!all.fault.empty())
-            all.fault = printed("repeat %zu: ", i + 1) + all.fault;
-        if (!all.fault.empty()) break;
-        all.counts.push_back(c.mine.each[i]->value);
-        add_limit(all, e, c, t, s, terms, i);
+inline count_limit limit_of_repeat(const measurements& e, const objective_columns& c,
+                                   const judging_parameters& t, const slo& s,
+                                   const work_terms& terms, std::size_t i) {
+    if (terms.from == work_limit::source::number) return {terms.number};
+    if (terms.from == work_limit::source::model) {
+        const double n = expected_in(e.candidate[i], terms.what);
+        const std::string& why = e.candidate[i].foreseen.unknown;
+        return {n, std::isnan(n) ? "what is expected is not known" + (why.empty() ? "" : ": " + why)
+                                 : ""};
     }
-    if (all.limits.size() < all.counts.size()) all.counts.resize(all.limits.size());
-    return all;
+    if (!e.has_live_baseline()) return limit_in_stored(t, terms.what);
+    const std::string fault = fault_of_count(e.baseline[i], s.statistic);
+    return {c.other.each[i]->value, fault.empty() ? "" : "baseline: " + fault};
 }
 
 // ---- words
@@ -894,26 +892,16 @@ inline std::string usage_text(const repeat_data& d, const work_terms& terms, dou
     if (std::isnan(told) || told == count) return {};
     return printed("the usage of its answers says %.0f", told);
 }
-inline bool were_together(const repeat_data& d) {
-    vector<std::pair<long long, long long>> times;
-    for (const record& r : d.records) times.emplace_back(r.sent_ns, r.end_ns);
-    std::sort(times.begin(), times.end());
-    for (std::size_t i = 1; i < times.size(); ++i)
-        if (times[i].first < times[i - 1].second) return true;
-    return false;
-}
 /// The rule by which repeats of one load may differ.
-inline std::string why_unequal(const work_terms& terms, const repeat_data& d) {
+inline std::string why_unequal(const work_terms& terms) {
     if (terms.what == "engine_steps") return "which requests share a pass depends on time";
     if (terms.what == "preemptions") return "which requests are in memory together depends on time";
     if (terms.what == "server_requests") return "something sends requests twice, or sends its own";
     if (terms.what == "generated_tokens") return "answers end where the model ends them";
     if (terms.what == "drafted_tokens" || terms.what == "accepted_tokens")
         return "drafts depend on which requests run together";
-    if (were_together(d))
-        return "requests with one prefix ran at once, and how many of them computed it depends on "
-               "time: one user, closed_loop(1), says whether that is all";
-    return "the server does not find the same prompts each time: is its cache too small, or shared?";
+    return "requests with one prefix that run at once compute it once or several times; if one "
+           "user, closed_loop(1), changes nothing, the cache is too small or shared";
 }
 inline std::string enumerated(const vector<double>& counts) {
     std::string text;
@@ -923,72 +911,68 @@ inline std::string enumerated(const vector<double>& counts) {
 
 // ---- the verdict
 
-/// By the repeats that are the farthest below and above their limits: a verdict where all repeats
-/// are on one side of them, however they differ.
-inline verdict verdict_by_sides(const work_columns& all, work_side side) {
-    double least = infinity, most = -infinity;
-    for (std::size_t i = 0; i < all.counts.size(); ++i) {
-        least = std::min(least, all.counts[i] - all.limits[i]);
-        most = std::max(most, all.counts[i] - all.limits[i]);
-    }
-    const bool too_many = least > 0 && side != work_side::at_least;
-    const bool too_few = most < 0 && side != work_side::at_most;
-    if (too_many || too_few) return verdict::fail;
-    const bool some_are_above = most > 0 && side != work_side::at_least;
-    const bool some_are_below = least < 0 && side != work_side::at_most;
-    return some_are_above || some_are_below ? verdict::inconclusive : verdict::pass;
-}
-/// The repeat that says the least for the objective.
-inline std::size_t worst_of(const work_columns& all, const work_terms& terms) {
-    std::size_t worst = 0;
-    const auto room = [&](std::size_t i) {
-        const double off = all.limits[i] - all.counts[i];
-        return terms.side == work_side::at_least ? -off
-               : terms.side == work_side::at_most ? off : -std::fabs(off);
-    };
-    for (std::size_t i = 1; i < all.counts.size(); ++i)
-        if (room(i) < room(worst)) worst = i;
-    return worst;
-}
+/// Number against number: a verdict where all repeats are on one side of their limits, however they
+/// differ.
 inline decision judge_work(const measurements& e, const objective_columns& c,
                            const judging_parameters& t, const slo& s) {
     const work_terms terms = terms_of(s);
     decision d = undecided(s);
     d.is_at_its_end = true;
-    work_columns all = work_columns_of(e, c, t, s, terms);
-    if (!all.fault.empty())
-        return decided(std::move(d), verdict::invalid,
-                       {because::work, whose::server, std::move(all.fault)});
-    if (all.counts.empty())
-        return decided(std::move(d), verdict::invalid, {because::nothing_measured});
-    const std::size_t at = worst_of(all, terms);
-    const repeat_data& repeat = e.candidate[at];
-    const double count = all.counts[at], limit = all.limits[at];
+    const auto invalid = [&](cause why) {
+        return decided(std::move(d), verdict::invalid, std::move(why));
+    };
+    const std::size_t n = e.has_live_baseline()
+                              ? std::min(e.candidate.size(), e.baseline.size())
+                              : e.candidate.size();
+    vector<double> counts, limits;
+    std::size_t lowest = 0, highest = 0;  // the repeats farthest below and above their limits
+    const auto off = [&](std::size_t i) { return counts[i] - limits[i]; };
+    for (std::size_t i = 0; i < n; ++i) {
+        std::string fault = fault_of_count(e.candidate[i], s.statistic);
+        if (!fault.empty()) fault = printed("repeat %zu: ", i + 1) + fault;
+        count_limit held{};
+        if (fault.empty()) held = limit_of_repeat(e, c, t, s, terms, i);
+        if (!held.fault.empty()) fault = std::move(held.fault);
+        if (!fault.empty()) return invalid({because::work, whose::server, std::move(fault)});
+        counts.push_back(c.mine.each[i]->value);
+        limits.push_back(terms.factor * held.limit);
+        if (off(i) < off(lowest)) lowest = i;
+        if (off(i) > off(highest)) highest = i;
+    }
+    if (n == 0) return invalid({because::nothing_measured});
+    const bool is_above = terms.side != work_side::at_least && off(highest) > 0;
+    const bool is_below = terms.side != work_side::at_most && off(lowest) < 0;
+    const bool all_are = (is_above && off(lowest) > 0) || (is_below && off(highest) < 0);
+    d.outcome = all_are                ? verdict::fail
+                : is_above || is_below ? verdict::inconclusive
+                                       : verdict::pass;
+    const std::size_t worst =
+        terms.side == work_side::at_least || (is_below && -off(lowest) > off(highest)) ? lowest
+                                                                                       : highest;
+    const repeat_data& repeat = e.candidate[worst];
     d.decided_by = verdict_method::equal_counts;
     d.counted_in = verdict_unit::repeat;
-    d.repeats = static_cast<int>(all.counts.size());
+    d.repeats = static_cast<int>(n);
     d.requests = static_cast<long long>(d.repeats * requests_sent(repeat));
-    d.measured = count;
-    d.limit = limit;
-    d.values = all.counts;
-    d.outcome = verdict_by_sides(all, terms.side);
-    std::string why;
-    if (d.outcome == verdict::fail) {
-        why = counted_text(count) + " " + sign_of(terms.side) + " " + counted_text(limit) + ": " +
-              distance_text(terms, count, limit, repeat);
-    } else if (d.outcome == verdict::inconclusive) {
-        why = "repeats differ, " + enumerated(all.counts) +
-              (work_columns::is_one(all.limits) ? "" : " for " + enumerated(all.limits)) + ": " +
-              why_unequal(terms, repeat);
-    }
-    const bool is_of_cache =
-        terms.from == work_limit::source::model && is_of_prompts(terms.what);
-    if (d.outcome != verdict::pass && is_of_cache)
-        if (const std::string which = first_other_request(repeat); !which.empty())
-            why += "; " + which;
-    if (const std::string told = usage_text(repeat, terms, count); !told.empty())
-        why += (why.empty() ? "" : "; ") + told;
-    if (!why.empty()) d.why.push_back({because::work, whose::nobody, std::move(why)});
+    d.measured = counts[worst];
+    d.limit = limits[worst];
+    vector<std::string> why;
+    if (d.outcome == verdict::fail)
+        why.push_back(counted_text(d.measured) + " " + sign_of(terms.side) + " " +
+                      counted_text(d.limit) + ": " +
+                      distance_text(terms, d.measured, d.limit, repeat));
+    if (d.outcome == verdict::inconclusive)
+        why.push_back("repeats differ, " + enumerated(counts) +
+                      (are_one(limits) ? "" : " for " + enumerated(limits)) + ": " +
+                      why_unequal(terms));
+    if (d.outcome != verdict::pass && terms.from == work_limit::source::model &&
+        is_of_prompts(terms.what))
+        why.push_back(first_other_request(repeat));
+    why.push_back(usage_text(repeat, terms, d.measured));
+    std::string text;
+    for (const std::string& one : why) text += (text.empty() || one.empty() ? "" : "; ") + one;
+    if (!text.empty()) d.why.push_back({because::work, whose::nobody, std::move(text)});
+    d.values = std::move(counts);
     return d;
 }
 

@@ -49,37 +49,6 @@ TEST_CASE("latency counts from the planned time, not from the send") {
     CHECK(value_of(mean(e2e), d) == about(0.260));
 }
 
-TEST_CASE("a stall of the server is paid by every request that was due during it") {
-    // One slot, one request due every 100 ms, 20 ms of service. The first one stalls for a second,
-    // so that those due meanwhile are sent late, one after the other.
-    vector<request> requests;
-    double free_at = 0;
-    for (int i = 0; i < 10; ++i) {
-        const double sent = std::max(100.0 * i, free_at);
-        free_at = sent + (i == 0 ? 1000 : 20);
-        requests.push_back(
-            request(100.0 * i).sent(sent).content(free_at).finish(free_at).done(free_at));
-    }
-    const repeat_data d = repeat_of(requests);
-    // ttft: 1000, 920, 840, ... 280 ms; counted from the send only one request would look slow.
-    CHECK(value_of(max(ttft), d) == about(1.000));
-    CHECK(value_of(p50(ttft), d) == about(0.600));
-    CHECK(value_of(percentile(ttft, 0.1), d) == about(0.280));
-    CHECK(value_of(p90(ttft_from_send), d) == about(0.020));
-}
-
-TEST_CASE("quantiles are values that were measured, by nearest rank") {
-    const repeat_data d =
-        repeat_of({answered(0, 400), answered(1, 100), answered(2, 300), answered(3, 200)});
-    CHECK(value_of(percentile(ttft, 0.25), d) == about(0.100));
-    CHECK(value_of(percentile(ttft, 0.26), d) == about(0.200));
-    CHECK(value_of(p50(ttft), d) == about(0.200));
-    CHECK(value_of(p75(ttft), d) == about(0.300));
-    CHECK(value_of(p99(ttft), d) == about(0.400));
-    CHECK(value_of(max(ttft), d) == about(0.400));
-    CHECK(value_of(mean(ttft), d) == about(0.250));
-}
-
 TEST_CASE("failed requests are the worst value of every quantile") {
     vector<request> requests;
     for (int i = 1; i <= 8; ++i) requests.push_back(answered(i, 10.0 * i, i));
@@ -379,22 +348,6 @@ TEST_CASE("rounding gaps to microseconds never drifts") {
     CHECK(t.gaps_us().size() == 10000);
     CHECK(sum == 14000);
     CHECK(longest == 2);
-}
-
-TEST_CASE("a gap is rounded to the nearest microsecond") {
-    stream_timeline t;
-    stream_event e;
-    e.content = true;
-    for (const long long offset_ns : {0, 1499, 3000}) t.on_event(e, start_ns + offset_ns);
-    CHECK(listed(t.gaps_us()) == vector<std::uint32_t>{1, 2});
-    t.on_event(e, start_ns + 4500);
-    CHECK(listed(t.gaps_us()).back() == 2);
-}
-
-TEST_CASE("events of one read share their stamp and have a gap of zero") {
-    const repeat_data d =
-        repeat_of({request(0).content(10).content(10).content(30).finish(30).done(30)});
-    CHECK(listed(d.gaps) == vector<std::uint32_t>{0, 20000});
 }
 
 TEST_CASE("a timeline that was reset is as good as new") {

@@ -454,15 +454,6 @@ TEST_CASE("where prompts have several lengths each first token stands beside its
     CHECK(page_flaw(h) == "");
 }
 
-TEST_CASE("the command of a server and the time of the run are on the page") {
-    test_gate g = passing_gate();
-    g.target.command = "serve <m>";
-    g.took_s = 125;
-    const std::string h = page({g});
-    CHECK(holds(h, "; took 125 s</p>"));
-    CHECK(holds(h, "<dt>command</dt><dd>serve &lt;m&gt;</dd>"));
-}
-
 TEST_CASE("errors stand with their kinds and their words") {
     const std::string h = page({shedding_gate()});
     CHECK(holds(h, "<h3>Errors</h3>"));
