@@ -15,20 +15,8 @@ using namespace llmbench;
 using namespace llmbench::detail;
 
 namespace {
-using op = predicate_step::op_kind;
-
 std::string text_of(const slo& s) { return str(s.text()); }
 std::string text_of(const predicate& p) { return str(p.text); }
-
-/// A postfix program, readable: "ttft tpot both".
-std::string program(const predicate& p) {
-    std::string out;
-    for (const predicate_step& s : p.steps) {
-        if (!out.empty()) out += ' ';
-        out += s.op == op::compare ? metric_name(s.metric) : s.op == op::both ? "both" : "either";
-    }
-    return out;
-}
 }  // namespace
 
 // ---- the text -----------------------------------------------------------------------------------
@@ -180,43 +168,6 @@ TEST_CASE("every SLO of a list knows its own line") {
 }
 
 // ---- predicates ---------------------------------------------------------------------------------
-
-TEST_CASE("one comparison is one step") {
-    const predicate p = ttft <= 300_ms;
-    REQUIRE(p.steps.size() == 1);
-    CHECK(p.steps[0].op == op::compare);
-    CHECK(p.steps[0].metric == metric_id::ttft);
-    CHECK(p.steps[0].at_most);
-    CHECK(p.steps[0].bound == 0.3);
-    CHECK(text_of(p) == "ttft <= 300 ms");
-
-    const predicate fast = decode_speed >= 20_tps;
-    REQUIRE(fast.steps.size() == 1);
-    CHECK(fast.steps[0].metric == metric_id::decode_speed);
-    CHECK_FALSE(fast.steps[0].at_most);
-    CHECK(fast.steps[0].bound == 20);
-    CHECK(text_of(fast) == "decode_speed >= 20 tok/s");
-}
-
-TEST_CASE("predicates are programs in postfix order") {
-    const predicate a = ttft <= 1_s, b = tpot <= 2_s, c = e2e <= 3_s;
-    CHECK(program(a && b) == "ttft tpot both");
-    CHECK(program(a || b) == "ttft tpot either");
-    CHECK(program(a && b && c) == "ttft tpot both e2e both");
-    CHECK(program(a || (b && c)) == "ttft tpot e2e both either");
-    CHECK(program((a || b) && c) == "ttft tpot either e2e both");
-    CHECK(program(a && (b || c)) == "ttft tpot e2e either both");
-}
-
-TEST_CASE("the bounds stay with their comparisons") {
-    const predicate p = (ttft <= 1_s || tpot <= 2_s) && decode_speed >= 3_tps;
-    REQUIRE(p.steps.size() == 5);
-    CHECK(p.steps[0].bound == 1);
-    CHECK(p.steps[1].bound == 2);
-    CHECK(p.steps[3].bound == 3);
-    CHECK(p.steps[1].at_most);
-    CHECK_FALSE(p.steps[3].at_most);
-}
 
 TEST_CASE("the text of a predicate can be read only one way") {
     const predicate a = ttft <= 1_s, b = tpot <= 2_s, c = e2e <= 3_s;

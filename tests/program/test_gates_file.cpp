@@ -262,12 +262,6 @@ TEST_CASE("a mistake is refused with file, line, table, key, value and what is a
     }
 }
 
-TEST_CASE("all gates are read before one is refused") {
-    const std::string why = refusal_of(std::string(server) + "[a]\nrate = 1\n[b]\nusers = 1\n");
-    CHECK(why.find("[a] has no slo") != std::string::npos);
-    CHECK(why.find("[b] has no slo") != std::string::npos);
-}
-
 TEST_CASE("the command line is of all gates, and in no silent conflict with one") {
     const gates_at file(std::string(server) + chat + "requests = 40\n");
     given_options called;

@@ -83,20 +83,6 @@ TEST_CASE("OpenAI: where a delta has both, its answer has begun; null and empty 
     CHECK(nulls.first_answer_ns == 2 * ms);
 }
 
-TEST_CASE("an answer that is reasoning alone has no first answer; one without has its first token") {
-    const record never = heard_events(
-        openai_chat, {delta(R"("reasoning_content":"So")"), delta(R"("reasoning_content":" it")"),
-                      R"({"choices":[{"index":0,"delta":{},"finish_reason":"length"}]})", "[DONE]"});
-    CHECK(never.first_answer_ns == 0);
-    CHECK(never.first_token_ns == 1 * ms);
-    CHECK(has_reasoned(never));
-    const record plain =
-        heard_events(openai_chat, {delta(R"("content":"Yes")"), end_event, "[DONE]"});
-    CHECK(plain.first_answer_ns == plain.first_token_ns);
-    CHECK(plain.second_token_ns == 0);
-    CHECK(!has_reasoned(plain));
-}
-
 TEST_CASE("absurd numbers of a server make no record that cannot be read") {
     std::string gate;
     for (const std::string usage : {"1e9", "999999999", "2147483647", "-1", "1e308"})
@@ -145,16 +131,6 @@ TEST_CASE("Ollama: thinking is no answer in what is generated, either") {
                R"({"model":"m","response":"","done":true,"eval_count":2})" "\n"});
     CHECK(generated.first_token_ns == 1 * ms);
     CHECK(generated.first_answer_ns == 2 * ms);
-}
-
-TEST_CASE("APIs that know no reasoning answer with their first content") {
-    const record r = heard(plain_text, "text/plain", {"Hm", "Yes"});
-    CHECK(r.first_answer_ns == r.first_token_ns);
-    CHECK(r.second_token_ns == 2 * ms);
-    const record s = heard_events(
-        sglang, {R"({"text":"Hm","meta_info":{"completion_tokens":1}})",
-                 R"({"text":"Hm Yes","meta_info":{"completion_tokens":2}})", "[DONE]"});
-    CHECK(s.first_answer_ns == s.first_token_ns);
 }
 
 TEST_CASE("a record keeps when the answer began and what of it was reasoning; older ones do not") {

@@ -229,14 +229,6 @@ TEST_CASE("a goodput without a condition has no value, wherever it is asked for"
                              std::invalid_argument);
 }
 
-TEST_CASE("the warm-up is in no statistic of requests") {
-    const repeat_data d =
-        repeat_of({answered(0, 900, 90).warmup(), failed(1).warmup(), answered(2, 100, 10)});
-    CHECK(value_of(max(ttft), d) == about(0.100));
-    CHECK(value_of(max(itl), d) == about(0.010));
-    CHECK(value_of(error_rate, d) == 0);
-}
-
 TEST_CASE("throughput counts what arrives inside the window, whoever asked for it") {
     repeat_data d = repeat_of({
         answered(0, 900, 100, 11).warmup(),  // tokens at 900, 1000, ... 1900
@@ -348,33 +340,6 @@ TEST_CASE("rounding gaps to microseconds never drifts") {
     CHECK(t.gaps_us().size() == 10000);
     CHECK(sum == 14000);
     CHECK(longest == 2);
-}
-
-TEST_CASE("a timeline that was reset is as good as new") {
-    stream_timeline t;
-    stream_event e;
-    e.content = true;
-    t.on_event(e, at_ms(1));
-    t.on_event(e, at_ms(2));
-    t.fail(request_status::timeout, "slow");
-    t.reset();
-    CHECK_FALSE(t.ended());
-    CHECK(t.events() == 0);
-    CHECK(t.gaps_us().empty());
-    e.done = true;
-    t.on_event(e, at_ms(9));
-    record r;
-    t.write_to(r);
-    CHECK(r.status == request_status::ok);
-    CHECK(r.first_token_ns == at_ms(9));
-    CHECK(r.error.empty());
-}
-
-TEST_CASE("the time to start is the repeat's own") {
-    repeat_data d = repeat_of({answered(0, 100)});
-    CHECK(std::isnan(value_of(startup_time, d)));
-    d.startup_s = 12.5;
-    CHECK(value_of(startup_time, d) == 12.5);
 }
 
 // ---- lags --------------------------------------------------------------------------------------

@@ -88,18 +88,6 @@ TEST_CASE("repeats are as many as a verdict takes, or as many as were asked for"
     CHECK(repeats(s).second == 1);
 }
 
-TEST_CASE("every kind of load can be planned") {
-    for (const arrival_pattern& load :
-         {arrival_pattern(constant(8_rps)), arrival_pattern(poisson(8_rps)),
-          arrival_pattern(gamma(8_rps, 0.5)), arrival_pattern(ramp(1_rps, 8_rps, 60_s)),
-          arrival_pattern(steps({{8_rps, 60_s}})), arrival_pattern(all_at_once()),
-          arrival_pattern(closed_loop(16).think(2_s).ramp(10_s))}) {
-        scenario s = sound();
-        s.arrivals = load;
-        CHECK(refusal(s) == "");
-    }
-}
-
 // ---- what a plan expects -----------------------------------------------------------------------
 
 TEST_CASE("a plan says how many requests it will measure, where it can") {

@@ -57,10 +57,3 @@ TEST_CASE("what a server says of itself is code in the summary, in a comparison 
     CHECK(md.find("`budget 1024 is not compared: log ends: @team <img src=x>") !=
           std::string::npos);
 }
-
-TEST_CASE("a result with a comparison is read back as one without") {
-    comparisons_and_curves one({sample_comparison()});
-    const std::string json = result_json({}, quiet_machine(), {}, 0, {&one});
-    CHECK(parsed(json).get("comparisons").get<picojson::array>().size() == 1);
-    CHECK_FALSE(parsed(result_json({}, quiet_machine(), {}, 0)).contains("comparisons"));
-}

@@ -411,17 +411,6 @@ TEST_CASE("a table shows the data of all repeats together") {
     CHECK(std::isnan(distribution_of(metric_id::ttft, {}).row.mean));
 }
 
-TEST_CASE("the error rate over repeats is the share of all their requests") {
-    // One failure of 10 requests in the first repeat, none in the second.
-    vector<request> requests;
-    for (int i = 0; i < 9; ++i) requests.push_back(answered(i, 50));
-    requests.push_back(failed(9));
-    const vector<repeat_data> variant = {repeat_of(requests), steady_repeat(50, 10)};
-    CHECK(run_value(metric_id::error_rate, variant) == about(0.05));
-    CHECK(run_value(metric_id::error_rate, {variant[1], variant[0]}) == about(0.05));
-    CHECK(run_value(metric_id::error_rate, {variant[1], variant[1]}) == 0);
-}
-
 TEST_CASE("the client's account in one line") {
     self_check_t c;
     c.lateness_p50 = 0.0001;

@@ -61,20 +61,6 @@ struct pair_of_them {
 
 // ---- requests that are answered
 
-TEST_CASE("the next request goes out on the same connection") {
-    pair_of_them p;
-    p.ask(0);
-    p.server.say(healthy());
-    REQUIRE(p.rests());
-    CHECK(p.c.is_usable());
-    p.c.start(asking(1));
-    p.server.say(healthy());
-    REQUIRE(p.rests(2));
-    CHECK(p.owner.places == vector<std::size_t>{0, 1});
-    CHECK(p.last().status == request_status::ok);
-    CHECK(p.owner.io.connections_opened == 1);
-}
-
 TEST_CASE("a connection that was opened ahead waits for its request") {
     pair_of_them p;
     p.c.open_ahead();
@@ -413,22 +399,6 @@ TEST_CASE("who leaves closes the connection then, with what came until then") {
         CHECK(p.last().events == events);
         CHECK(p.last().output_tokens == events);
         CHECK(p.owner.retired == 1);
-    }
-}
-
-TEST_CASE("who would leave later is answered or fails as anybody else") {
-    for (const bool fails : {false, true}) {
-        pair_of_them p;
-        dispatched_request r = asking();
-        r.cancel_after_s = 400;
-        p.c.start(r);
-        REQUIRE(p.owner.turn_until([&] { return p.owner.io.connections_opened > 0; }));
-        REQUIRE(p.server.accept());
-        REQUIRE(p.hears());
-        if (fails) p.c.check_limits(now_ns() + 301 * second);
-        else p.server.say(healthy());
-        REQUIRE(p.delivers());
-        CHECK(p.last().status == (fails ? request_status::timeout : request_status::ok));
     }
 }
 

@@ -3,7 +3,6 @@
 
 #include "one_thread.hpp"
 
-
 using namespace one_thread;
 
 namespace {
@@ -43,14 +42,6 @@ struct pooled final : request_sink {
 };
 
 }  // namespace
-
-TEST_CASE("an empty pool makes a new connection") {
-    pooled p;
-    connection& c = p.pool.take();
-    CHECK(p.busy() == vector<connection*>{&c});
-    CHECK(p.pool.idle() == 0);
-    CHECK(p.pool.opening() == 0);
-}
 
 TEST_CASE("a request is given an idle connection before one on its way") {
     pooled p;
