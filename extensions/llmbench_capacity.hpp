@@ -110,7 +110,7 @@ class capacity_result : public result {
 public:
     capacity_result() = default;
     /// Returns the highest load shown to meet all objectives; 0: none. In at most 2.5 % of the
-    /// searches the load does not meet them.
+    /// searches the load does not meet them, with the same arrivals and prompts.
     double low() const { return low_; }
     /// Returns the lowest load shown to miss an objective; infinite: none. In at most 2.5 % of the
     /// searches the load meets all.
@@ -153,8 +153,8 @@ capacity_result find_capacity(const scenario& s, const char* file = __builtin_FI
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CAPACITY_IMPLEMENTED)
 #define LLMBENCH_CAPACITY_IMPLEMENTED
 
-#include <algorithm>  // clamp, find_if, lower_bound, max, min, count_if, find
-#include <cmath>  // fabs, isfinite, isnan, log, round, sqrt, expm1, exp, llround
+#include <algorithm>  // clamp, max, find_if, lower_bound, min, count_if, find
+#include <cmath>  // ceil, expm1, floor, isfinite, isnan, llround, log, log10, pow, sqrt, fabs, ...
 #include <cstddef>  // size_t, ptrdiff_t
 #include <map>
 #include <memory>  // shared_ptr
@@ -163,15 +163,114 @@ capacity_result find_capacity(const scenario& s, const char* file = __builtin_FI
 #include <string>
 #include <utility>  // move
 
+// ===== [E] margins of a probe, and the luck of its trace =========================================
+
+namespace llmbench {
+inline namespace v1 {
+namespace detail {
+
+/// The log ratio of a statistic to its limit, for fractions the difference of logits. It is
+/// positive on the side of a miss.
+inline double margin_of(const slo& s, const repeat_data& d, double value) {
+    const double sign = s.at_most ? 1 : -1;
+    if (std::isnan(value)) return infinity;
+    if (!is_request_fraction(s.statistic.metric)) return sign * std::log(value / s.bound);
+    const double n = static_cast<double>(std::max<std::size_t>(d.records.size(), 1));
+    const auto logit = [&](double fraction) {
+        const double inside = std::clamp(fraction, 0.5 / n, 1 - 0.5 / n);
+        return std::log(inside / (1 - inside));
+    };
+    return sign * (logit(value) - logit(s.bound));
+}
+inline double margin_of(const slo& s, const repeat_data& d) {
+    return margin_of(s, d, evaluate(s.statistic, d));
+}
+/// The margin of the objective nearest to a miss, or furthest beyond it.
+inline double worst_margin(const vector<slo>& slos, const repeat_data& d) {
+    double worst = -infinity;
+    for (const slo& s : slos)
+        if (!s.is_advisory) worst = std::max(worst, margin_of(s, d));
+    return worst;
+}
+
+inline double rounded_to_two_digits(double n) {  // upwards
+    const double digit = std::max(1.0, std::pow(10, std::floor(std::log10(n)) - 1));
+    return std::ceil(n / digit) * digit;
+}
+
+// ---- the luck of a trace: all probes replay one, so that more of them do not average it
+
+inline constexpr std::size_t parts_of_a_trace = 10;
+// How far beyond these a part is says nothing of the others: an empty server is fast.
+inline constexpr double least_margin_of_a_part = -1, most_margin_of_a_part = 1.5;
+inline double margin_in_range(double margin) {
+    return std::clamp(margin, least_margin_of_a_part, most_margin_of_a_part);
+}
+
+/// The mean margin of each of these parts, over the repeats; empty if one has no value.
+inline vector<double> margins_of_parts(const slo& s, const repeat_list& all) {
+    vector<double> parts(parts_of_a_trace, 0.0);
+    for (const repeat_data& d : all)
+        for (std::size_t i = 0; i < parts_of_a_trace; ++i) {
+            const auto edge = [&](std::size_t at) {
+                const double into = static_cast<double>(at) / parts_of_a_trace;
+                return d.window.from_ns() + std::llround(into * d.window.length_ns());
+            };
+            const auto when = time_interval::between(edge(i), edge(i + 1));
+            const double value = column_of(s.statistic, d, timing_bound::measured, &when).value;
+            if (std::isnan(value)) return {};
+            parts[i] += margin_in_range(margin_of(s, d, value)) / static_cast<double>(all.size());
+        }
+    return parts;
+}
+/// How many times as long a probe has to be to show this margin, whatever the trace: parts of the
+/// time differ as traces do. At most 1 if it is shown. Neighbours are alike, so that a pass needs
+/// more; a fail does not, since overload makes later parts worse.
+inline double times_as_long(const slo& s, const repeat_list& all, const judging_rule& rule,
+                            bool fails) {
+    vector<double> parts = margins_of_parts(s, all);
+    if (parts.empty()) return 1;
+    double margin = 0;
+    for (const repeat_data& d : all)
+        margin += margin_in_range(margin_of(s, d)) / as_number(all.size());
+    for (double& p : parts) p /= parts_of_a_trace;
+    error_at_once luck = error_by_neighbours(parts);
+    if (fails) luck = {std::sqrt(sample_variance(parts) * parts_of_a_trace), parts_of_a_trace - 1};
+    const double level = fails ? rule.fail_level : rule.pass_level;
+    const double needed = student_t_quantile(1 - level, luck.df) * luck.se / margin;
+    return needed * needed;
+}
+
+// ---- the luck of a trace, where a search finds the capacity of it
+
+/// The work of a request in tokens of its prompt: an output token keeps a server about as busy as
+/// ten of these.
+inline double work_of(double prompt_tokens, double output_tokens) {
+    return prompt_tokens + 10 * output_tokens;
+}
+/// By how much the capacity of another trace may differ (95 %), as arrivals and work do by chance.
+/// `cv2`: the squared coefficients of variation of both.
+inline double luck_of_traces(double arrival_cv2, double work_cv2, double arrivals) {
+    return std::expm1(normal_quantile(0.975) * std::sqrt((arrival_cv2 + work_cv2) / arrivals));
+}
+/// The same by the requests of this probe; 0 of users, whose arrivals follow the server.
+inline double luck_of_trace(const repeat_data& d, double arrival_cv2) {
+    if (!std::isfinite(arrival_cv2)) return 0;
+    std::map<long long, double> work;  // of conversations
+    for (const record& r : d.records)
+        if (is_measured(r)) work[r.conversation] += work_of(r.prompt_tokens, r.output_tokens);
+    vector<double> each;
+    for (const auto& [conversation, tokens] : work) each.push_back(tokens);
+    const double mean = mean_of(each);
+    if (each.size() < 2 || !(mean > 0)) return 0;
+    return luck_of_traces(arrival_cv2, sample_variance(each) / (mean * mean), as_number(each.size()));
+}
+
 // ===== [E] the search for a capacity =============================================================
 // Loads are doubled or halved until one clearly holds and one clearly misses, then the gaps beside
 // these two are halved on the logarithmic scale: a grid of loads 9 % apart. All probes at a load
 // are judged together, after each from the third to the fifth. The next load depends only on
 // earlier probes, so a stored search can be repeated.
-
-namespace llmbench {
-inline namespace v1 {
-namespace detail {
 
 /// One run of the scenario at one load.
 struct probe {
@@ -367,29 +466,6 @@ inline std::optional<double> trend_of(const vector<probe>& probes, const search_
 
 // ---- one probe
 
-/// The log ratio of a statistic to its limit, for fractions the difference of logits. It is
-/// positive on the side of a miss.
-inline double margin_of(const slo& s, const repeat_data& d, double value) {
-    const double sign = s.at_most ? 1 : -1;
-    if (std::isnan(value)) return infinity;
-    if (!is_request_fraction(s.statistic.metric)) return sign * std::log(value / s.bound);
-    const double n = static_cast<double>(std::max<std::size_t>(d.records.size(), 1));
-    const auto logit = [&](double fraction) {
-        const double inside = std::clamp(fraction, 0.5 / n, 1 - 0.5 / n);
-        return std::log(inside / (1 - inside));
-    };
-    return sign * (logit(value) - logit(s.bound));
-}
-inline double margin_of(const slo& s, const repeat_data& d) {
-    return margin_of(s, d, evaluate(s.statistic, d));
-}
-/// The margin of the objective nearest to a miss, or furthest beyond it.
-inline double worst_margin(const vector<slo>& slos, const repeat_data& d) {
-    double worst = -infinity;
-    for (const slo& s : slos)
-        if (!s.is_advisory) worst = std::max(worst, margin_of(s, d));
-    return worst;
-}
 inline bool is_all_failed(const repeat_data& d) {
     return !any_of(d.records, is_pooled);
 }
@@ -419,54 +495,6 @@ inline judging_rule rule_of_a_load(judging_options o, const vector<slo>& objecti
     judging_rule r = rule_of(o, first_analysis, std::max(most, last_analysis));
     r.trusts_prior = true;  // a search measures many loads at least twice
     return r;
-}
-
-inline double rounded_to_two_digits(double n) {  // upwards
-    const double digit = std::max(1.0, std::pow(10, std::floor(std::log10(n)) - 1));
-    return std::ceil(n / digit) * digit;
-}
-
-// ---- the luck of a trace: all probes replay one, so that more of them do not average it
-
-inline constexpr std::size_t parts_of_a_trace = 10;
-// How far beyond these a part is says nothing of the others: an empty server is fast.
-inline constexpr double least_margin_of_a_part = -1, most_margin_of_a_part = 1.5;
-inline double margin_in_range(double margin) {
-    return std::clamp(margin, least_margin_of_a_part, most_margin_of_a_part);
-}
-
-/// The mean margin of each of these parts, over the repeats; empty if one has no value.
-inline vector<double> margins_of_parts(const slo& s, const repeat_list& all) {
-    vector<double> parts(parts_of_a_trace, 0.0);
-    for (const repeat_data& d : all)
-        for (std::size_t i = 0; i < parts_of_a_trace; ++i) {
-            const auto edge = [&](std::size_t at) {
-                const double into = static_cast<double>(at) / parts_of_a_trace;
-                return d.window.from_ns() + std::llround(into * d.window.length_ns());
-            };
-            const auto when = time_interval::between(edge(i), edge(i + 1));
-            const double value = column_of(s.statistic, d, timing_bound::measured, &when).value;
-            if (std::isnan(value)) return {};
-            parts[i] += margin_in_range(margin_of(s, d, value)) / static_cast<double>(all.size());
-        }
-    return parts;
-}
-/// How many times as long a probe has to be to show this margin, whatever the trace: parts of the
-/// time differ as traces do. At most 1 if it is shown. Neighbours are alike, so that a pass needs
-/// more; a fail does not, since overload makes later parts worse.
-inline double times_as_long(const slo& s, const repeat_list& all, const judging_rule& rule,
-                            bool fails) {
-    vector<double> parts = margins_of_parts(s, all);
-    if (parts.empty()) return 1;
-    double margin = 0;
-    for (const repeat_data& d : all)
-        margin += margin_in_range(margin_of(s, d)) / as_number(all.size());
-    for (double& p : parts) p /= parts_of_a_trace;
-    error_at_once luck = error_by_neighbours(parts);
-    if (fails) luck = {std::sqrt(sample_variance(parts) * parts_of_a_trace), parts_of_a_trace - 1};
-    const double level = fails ? rule.fail_level : rule.pass_level;
-    const double needed = student_t_quantile(1 - level, luck.df) * luck.se / margin;
-    return needed * needed;
 }
 
 /// At a load; the requests of a probe that would show more if it is open by luck alone.
@@ -552,6 +580,7 @@ struct found_capacity {
     search_state state{};
     std::string limiting_objective{};  // "" if none
     std::optional<double> trend{};     // of margins, if the server changed
+    double luck = 0;                   // of the trace of a search
     bool is_search() const { return !probes.empty() && probes[0].part == probe_of::search; }
 };
 
@@ -612,6 +641,7 @@ inline found_capacity capacity_of(const measurements& e, const judging_parameter
     }
     if (f.state.high < infinity) f.limiting_objective = limiting_objective_at(e, t, f.state.high);
     else if (f.state.low > 0) f.limiting_objective = limiting_objective_at(e, t, f.state.low);
+    if (f.is_search()) f.luck = luck_of_trace(e.candidate.back(), e.arrival_cv2);
     return f;
 }
 
@@ -701,6 +731,9 @@ inline std::string capacity_explained(metric_id unit, const found_capacity& f) {
     std::string t = capacity_line(unit, f);
     for (std::size_t i = 0; i < f.probes.size(); ++i)
         t += printed("\n  %zu. ", i + 1) + probe_text(unit, f.probes[i]);
+    if (f.luck > 0)
+        t += printed("\n  of this trace: another one of its length may carry %.2g %% more or less, "
+                     "for more .requests less", 100 * f.luck);
     const std::string flat = flatness_text(f);
     return t + (flat.empty() ? "" : "\n  " + flat);
 }
@@ -996,14 +1029,13 @@ inline int max_probes(const planned_judging& j) {
 
 // ---- the work of a trace
 
-/// The work of requests as planned: an output token keeps a server about as busy as ten tokens of
-/// a prompt.
+/// The work of requests as planned.
 struct planned_work {
     double mean = 0, cv2 = 0;  // of a conversation; 0: no lengths are known
     double turns = 1;
 };
 inline planned_work usual_work(const planned_traffic& p) {
-    constexpr double output_token = 10, enough = 20000;
+    constexpr double enough = 20000;
     vector<double> each;
     double turns = 0;
     for (std::size_t c = 0; turns < enough; ++c) {
@@ -1011,7 +1043,7 @@ inline planned_work usual_work(const planned_traffic& p) {
         double work = 0;
         for (std::size_t turn = 0; turn < n; ++turn) {
             const trace_item item = item_of(p, c * p.stride + turn);
-            work += item.prompt_tokens + output_token * item.output_tokens;
+            work += work_of(item.prompt_tokens, item.output_tokens);
         }
         each.push_back(work);
         turns += std::max(1.0, as_number(n));

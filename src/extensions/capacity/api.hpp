@@ -83,7 +83,7 @@ class capacity_result : public result {
 public:
     capacity_result() = default;
     /// Returns the highest load shown to meet all objectives; 0: none. In at most 2.5 % of the
-    /// searches the load does not meet them.
+    /// searches the load does not meet them, with the same arrivals and prompts.
     double low() const { return low_; }
     /// Returns the lowest load shown to miss an objective; infinite: none. In at most 2.5 % of the
     /// searches the load meets all.

@@ -156,6 +156,26 @@ TEST_CASE("a probe that the client had a part in shows nothing") {
     CHECK(texts::holds(fault_of_search(late.seen, late.judged_by, late.found()), "twice in a row"));
 }
 
+TEST_CASE("a search says by how much the capacity of another trace may differ") {
+    CHECK(std::fabs(luck_of_traces(1, 0, 400) - 0.103) < 0.001);
+    CHECK(std::fabs(luck_of_traces(1, 3, 400) - 0.217) < 0.001);
+    reported t({p50(ttft) <= 100_ms}, scenario_use::find_capacity);
+    t.probe(10, 60);
+    auto& records = t.seen.candidate[0].records;
+    for (std::size_t i = 0; i < records.size(); ++i) records[i].conversation = static_cast<int>(i);
+    const double luck = t.found().luck;
+    CHECK(luck > 0.1);
+    CHECK(luck < 0.4);
+    CHECK(texts::holds(capacity_explained(metric_id::capacity_in_rate, t.found()),
+                       "of this trace: another one of its length may carry "));
+    for (record& r : records) r.output_tokens *= r.conversation % 2 == 0 ? 99 : 1;
+    CHECK(t.found().luck > 1.1 * luck);
+    t.seen.arrival_cv2 = not_a_number;  // users
+    CHECK(t.found().luck == 0);
+    reported gate(twelve);
+    CHECK(gate.asked(12, 60).found().luck == 0);
+}
+
 TEST_CASE("a search is none whose server became slower meanwhile, and its line says so") {
     const auto searched = [](double slower) {
         reported t({p50(ttft) <= 100_ms}, scenario_use::find_capacity);

@@ -10,9 +10,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/metrics.hpp"
-#include "core/measured/columns.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/judging/at_once.hpp"
 #include "core/judging/cause.hpp"
 #include "core/judging/client.hpp"
 #include "core/judging/measurements.hpp"
@@ -24,10 +22,11 @@
 #include "core/judging/checks.hpp"
 #include "core/described/described.hpp"
 #include "core/described/verdict_text.hpp"
+#include "extensions/capacity/core/margins.hpp"
 #include "extensions/capacity/core/search.hpp"
 
-#include <algorithm>  // clamp, count_if, max
-#include <cmath>  // expm1, fabs, isnan, log, sqrt
+#include <algorithm>  // count_if, max
+#include <cmath>  // expm1, fabs, isnan, sqrt
 #include <cstddef>  // ptrdiff_t
 #include <map>
 #include <optional>
@@ -41,29 +40,6 @@ namespace detail {
 
 // ---- one probe
 
-/// The log ratio of a statistic to its limit, for fractions the difference of logits. It is
-/// positive on the side of a miss.
-inline double margin_of(const slo& s, const repeat_data& d, double value) {
-    const double sign = s.at_most ? 1 : -1;
-    if (std::isnan(value)) return infinity;
-    if (!is_request_fraction(s.statistic.metric)) return sign * std::log(value / s.bound);
-    const double n = static_cast<double>(std::max<std::size_t>(d.records.size(), 1));
-    const auto logit = [&](double fraction) {
-        const double inside = std::clamp(fraction, 0.5 / n, 1 - 0.5 / n);
-        return std::log(inside / (1 - inside));
-    };
-    return sign * (logit(value) - logit(s.bound));
-}
-inline double margin_of(const slo& s, const repeat_data& d) {
-    return margin_of(s, d, evaluate(s.statistic, d));
-}
-/// The margin of the objective nearest to a miss, or furthest beyond it.
-inline double worst_margin(const vector<slo>& slos, const repeat_data& d) {
-    double worst = -infinity;
-    for (const slo& s : slos)
-        if (!s.is_advisory) worst = std::max(worst, margin_of(s, d));
-    return worst;
-}
 inline bool is_all_failed(const repeat_data& d) {
     return !any_of(d.records, is_pooled);
 }
@@ -93,54 +69,6 @@ inline judging_rule rule_of_a_load(judging_options o, const vector<slo>& objecti
     judging_rule r = rule_of(o, first_analysis, std::max(most, last_analysis));
     r.trusts_prior = true;  // a search measures many loads at least twice
     return r;
-}
-
-inline double rounded_to_two_digits(double n) {  // upwards
-    const double digit = std::max(1.0, std::pow(10, std::floor(std::log10(n)) - 1));
-    return std::ceil(n / digit) * digit;
-}
-
-// ---- the luck of a trace: all probes replay one, so that more of them do not average it
-
-inline constexpr std::size_t parts_of_a_trace = 10;
-// How far beyond these a part is says nothing of the others: an empty server is fast.
-inline constexpr double least_margin_of_a_part = -1, most_margin_of_a_part = 1.5;
-inline double margin_in_range(double margin) {
-    return std::clamp(margin, least_margin_of_a_part, most_margin_of_a_part);
-}
-
-/// The mean margin of each of these parts, over the repeats; empty if one has no value.
-inline vector<double> margins_of_parts(const slo& s, const repeat_list& all) {
-    vector<double> parts(parts_of_a_trace, 0.0);
-    for (const repeat_data& d : all)
-        for (std::size_t i = 0; i < parts_of_a_trace; ++i) {
-            const auto edge = [&](std::size_t at) {
-                const double into = static_cast<double>(at) / parts_of_a_trace;
-                return d.window.from_ns() + std::llround(into * d.window.length_ns());
-            };
-            const auto when = time_interval::between(edge(i), edge(i + 1));
-            const double value = column_of(s.statistic, d, timing_bound::measured, &when).value;
-            if (std::isnan(value)) return {};
-            parts[i] += margin_in_range(margin_of(s, d, value)) / static_cast<double>(all.size());
-        }
-    return parts;
-}
-/// How many times as long a probe has to be to show this margin, whatever the trace: parts of the
-/// time differ as traces do. At most 1 if it is shown. Neighbours are alike, so that a pass needs
-/// more; a fail does not, since overload makes later parts worse.
-inline double times_as_long(const slo& s, const repeat_list& all, const judging_rule& rule,
-                            bool fails) {
-    vector<double> parts = margins_of_parts(s, all);
-    if (parts.empty()) return 1;
-    double margin = 0;
-    for (const repeat_data& d : all)
-        margin += margin_in_range(margin_of(s, d)) / as_number(all.size());
-    for (double& p : parts) p /= parts_of_a_trace;
-    error_at_once luck = error_by_neighbours(parts);
-    if (fails) luck = {std::sqrt(sample_variance(parts) * parts_of_a_trace), parts_of_a_trace - 1};
-    const double level = fails ? rule.fail_level : rule.pass_level;
-    const double needed = student_t_quantile(1 - level, luck.df) * luck.se / margin;
-    return needed * needed;
 }
 
 /// At a load; the requests of a probe that would show more if it is open by luck alone.
@@ -226,6 +154,7 @@ struct found_capacity {
     search_state state{};
     std::string limiting_objective{};  // "" if none
     std::optional<double> trend{};     // of margins, if the server changed
+    double luck = 0;                   // of the trace of a search
     bool is_search() const { return !probes.empty() && probes[0].part == probe_of::search; }
 };
 
@@ -286,6 +215,7 @@ inline found_capacity capacity_of(const measurements& e, const judging_parameter
     }
     if (f.state.high < infinity) f.limiting_objective = limiting_objective_at(e, t, f.state.high);
     else if (f.state.low > 0) f.limiting_objective = limiting_objective_at(e, t, f.state.low);
+    if (f.is_search()) f.luck = luck_of_trace(e.candidate.back(), e.arrival_cv2);
     return f;
 }
 
@@ -375,6 +305,9 @@ inline std::string capacity_explained(metric_id unit, const found_capacity& f) {
     std::string t = capacity_line(unit, f);
     for (std::size_t i = 0; i < f.probes.size(); ++i)
         t += printed("\n  %zu. ", i + 1) + probe_text(unit, f.probes[i]);
+    if (f.luck > 0)
+        t += printed("\n  of this trace: another one of its length may carry %.2g %% more or less, "
+                     "for more .requests less", 100 * f.luck);
     const std::string flat = flatness_text(f);
     return t + (flat.empty() ? "" : "\n  " + flat);
 }

@@ -19,6 +19,7 @@
 #include "core/planning/plan.hpp"
 #include "core/traffic/requests.hpp"
 #include "extensions/capacity/core/found.hpp"
+#include "extensions/capacity/core/margins.hpp"
 #include "extensions/capacity/core/search.hpp"
 
 #include <algorithm>  // find, find_if, max, min
@@ -205,14 +206,13 @@ inline int max_probes(const planned_judging& j) {
 
 // ---- the work of a trace
 
-/// The work of requests as planned: an output token keeps a server about as busy as ten tokens of
-/// a prompt.
+/// The work of requests as planned.
 struct planned_work {
     double mean = 0, cv2 = 0;  // of a conversation; 0: no lengths are known
     double turns = 1;
 };
 inline planned_work usual_work(const planned_traffic& p) {
-    constexpr double output_token = 10, enough = 20000;
+    constexpr double enough = 20000;
     vector<double> each;
     double turns = 0;
     for (std::size_t c = 0; turns < enough; ++c) {
@@ -220,7 +220,7 @@ inline planned_work usual_work(const planned_traffic& p) {
         double work = 0;
         for (std::size_t turn = 0; turn < n; ++turn) {
             const trace_item item = item_of(p, c * p.stride + turn);
-            work += item.prompt_tokens + output_token * item.output_tokens;
+            work += work_of(item.prompt_tokens, item.output_tokens);
         }
         each.push_back(work);
         turns += std::max(1.0, as_number(n));
