@@ -27,11 +27,13 @@ history             8   6  history --trials 6000
 fleet               6   4  fleet --trials 600
 answer              4   5  answer --trials 1500
 label               4   3  label --trials 1000
+late                3   6  late --trials 600
 drift               4   4  drift --trials 2400
 setting             6   8  setting --trials 4000
 capacity-search     1   6  capacity --only search --trials 600
 capacity-gate       1   6  capacity --only gate --trials 600
 capacity-varied     6   4  capacity --only varied --trials 60
+capacity-workload   8   6  capacity --only workload --trials 100
 "
 names=$(awk 'NF {print $1}' <<< "$all")
 refuse() {

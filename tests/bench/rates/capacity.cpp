@@ -25,15 +25,35 @@ struct objective {
     double share;
 };
 
+/// Requests whose lengths vary by this much.
+planned_traffic varied(double rate, double spread, std::uint64_t trace, long long requests) {
+    planned_traffic t = *traffic(rate, trace, requests).sent;
+    t.source = std::make_shared<const synthetic_prompts>(synthetic{
+        .prompt_tokens = lognormal(400, spread), .output_tokens = lognormal(120, spread)});
+    return t;
+}
+/// A probe of these; `requests`: at least.
+planned_traffic varied_probe(double rate, double spread, std::uint64_t trace, long long requests) {
+    planned_traffic t = varied(rate, spread, trace, 1);
+    t.requests = std::max(requests, std::llround(seconds_of_a_probe * rate));
+    t.warmup_requests = std::llround(lead_of_a_probe * rate);
+    return t;
+}
+
 /// A server under a trace, and what it must keep.
 struct subject {
     vector<slo> slos{};
     std::uint64_t trace = 0;
     double noise = 0;
     double slowness = 1;
+    std::optional<double> spread{};  // of lengths; none: as in the other studies
+    long long requests = 0;          // of a probe of these, at least
+    bool has_fresh_traces = false;   // for each probe of these
 
     repeat_data run(double rate, double times_as_slow, std::uint64_t seed) const {
-        return simulated_run(traffic(rate, trace), machine(slowness * times_as_slow, seed));
+        const engine e = machine(slowness * times_as_slow, seed);
+        if (!spread) return simulated_run(traffic(rate, trace), e);
+        return simulated_run(varied_probe(rate, *spread, has_fresh_traces ? seed : trace, requests), e);
     }
     repeat_data noisy_run(double rate, generator& random) const {
         const double wandered = std::exp(noise * random.normal());
@@ -169,6 +189,11 @@ struct search_totals {
     }
 };
 
+columns heads_of_searches() {
+    return {"low / high end wrong, %", "both + one end shown, %", "high/low, median (p90)", "probes",
+            "largest load / capacity, p90", "a trend told, %"};
+}
+
 verdict verdict_of(carried shown) {
     return shown == carried::holds    ? verdict::pass
            : shown == carried::misses ? verdict::fail
@@ -229,7 +254,7 @@ vector<row> rows_of(const study_run& b) {
     return rows;
 }
 
-/// The search, and the same from afar.
+/// The search, and another look at it: from afar, or with wider ends.
 struct searches {
     search_totals of[2]{};
     void operator+=(const searches& o) {
@@ -269,12 +294,6 @@ columns gate_row(const study_run& o, const row& r) {
 
 // ---- lengths that vary: the capacity of the workload, not of a trace
 
-planned_traffic varied(double rate, double spread, std::uint64_t trace, long long requests) {
-    planned_traffic t = *traffic(rate, trace, requests).sent;
-    t.source = std::make_shared<const synthetic_prompts>(synthetic{
-        .prompt_tokens = lognormal(400, spread), .output_tokens = lognormal(120, spread)});
-    return t;
-}
 /// Requests a second that the engine completes of these lengths.
 double most_of_varied(double spread) {
     constexpr std::size_t n = 20000;
@@ -287,42 +306,48 @@ double most_of_varied(double spread) {
     std::sort(ends.begin(), ends.end());
     return 0.8 * n / (ends[n * 9 / 10] - ends[n / 10]);
 }
-/// The gate of one objective at loads around a capacity that it has by its limit: what the engine
-/// shows there over several long traces. Each trial has a trace of its own.
-void varied_row(study_run& o, double spread, long long asked) {
-    const double truth = 0.85 * most_of_varied(spread);
+/// A capacity by its limit: what the engine shows there over several long traces.
+struct varied_server {
+    double capacity = 0;
+    subject on{};
+};
+varied_server varied_server_of(double spread) {
+    varied_server v{0.85 * most_of_varied(spread), {}};
     slo limit;
     limit.statistic = p90(ttft).data;
     constexpr int traces = 4;
     double sum = 0;
     for (int i = 0; i < traces; ++i) {
         const auto trace = static_cast<std::uint64_t>(900 + i);
-        const repeat_data d = simulated_run(varied(truth, spread, trace, 30000), machine(1, 1));
+        const repeat_data d = simulated_run(varied(v.capacity, spread, trace, 30000), machine(1, 1));
         sum += std::log(evaluate(limit.statistic, d));
     }
     limit.bound = std::exp(sum / traces);
-    subject on;
-    on.slos = {limit};
-    const judging_rule rule = rule_of_a_load({}, on.slos);
+    v.on.slos = {limit};
+    v.on.noise = 0.01;
+    v.on.spread = spread;
+    return v;
+}
+/// The gate of one objective at loads around the capacity. Each trial has a trace of its own.
+void varied_row(study_run& o, double spread, long long asked) {
+    varied_server v = varied_server_of(spread);
+    const judging_rule rule = rule_of_a_load({}, v.on.slos);
     columns all_loads;
     long long requests = 0;
     for (const double at : {0.9, 0.95, 1.0, 1.05, 1.1, 1.2}) {
         const tally all = over_trials<tally>(o.trials, [&](tally& to, std::uint64_t i) {
             generator random = random_of_part(o, i, 300);
-            planned_traffic t = varied(at * truth, spread, random.next(), 1);
-            t.requests = asked > 0 ? asked
-                                   : std::max({requests_of_a_probe, requests_for_work(t),
-                                               std::llround(seconds_of_a_probe * at * truth)});
-            t.warmup_requests = std::llround(lead_of_a_probe * at * truth);
+            planned_traffic t = varied_probe(at * v.capacity, spread, random.next(), requests_of_a_probe);
+            t.requests = asked > 0 ? asked : std::max(t.requests, requests_for_work(t));
             if (i == 0) requests = t.requests;
             measurements e;
             e.arrival_cv2 = 1;
             load_result shown;
             while (shown.is == carried::open && shown.requests == 0 &&
                    static_cast<int>(e.candidate.size()) < last_analysis) {
-                const double wandered = std::exp(0.01 * random.normal());
+                const double wandered = std::exp(v.on.noise * random.normal());
                 e.candidate.push_back(simulated_run(t, machine(wandered, random.next())));
-                shown = result_at(e, parameters_of(on, rule));
+                shown = result_at(e, parameters_of(v.on, rule));
             }
             to.add(verdict_of(shown.is), static_cast<long long>(e.candidate.size()));
         });
@@ -340,6 +365,41 @@ void varied_part(study_run& o) {
             if (o.is_next_ours()) varied_row(o, spread, asked);
 }
 
+/// The search, against the capacity of the workload. `asked`: requests of a probe, at least; 0: until the mean of
+/// the lengths is known as in a gate.
+void workload_row(study_run& o, double spread, long long asked, bool has_fresh_traces) {
+    varied_server v = varied_server_of(spread);
+    v.on.requests = asked > 0 ? asked : requests_for_work(varied(1, spread, 1, 1));
+    v.on.has_fresh_traces = has_fresh_traces;
+    const judging_rule rule = rule_of_a_load(options_of_an_end(), v.on.slos);
+    const long long requests = varied_probe(v.capacity, spread, 1, v.on.requests).requests;
+    const double luck = luck_of_traces(1, std::expm1(spread * spread), static_cast<double>(requests));
+    const searches all = over_trials<searches>(o.trials, [&](searches& sum, std::uint64_t i) {
+        generator random = random_of_part(o, i, 400);
+        subject on = v.on;
+        on.trace = random.next();
+        const double start = v.capacity * std::exp((2 * random.uniform() - 1) * std::log(2.0));
+        searched s = search(on, rule, start, random);
+        sum.of[0].add(s, v.capacity);
+        s.low /= 1 + luck;
+        s.high *= 1 + luck;
+        sum.of[1].add(s, v.capacity);
+    });
+    const search_totals& widened = all.of[1];
+    print_row(printed("%g, %lld requests%s", spread, requests, has_fresh_traces ? ", a trace each" : ""), all.of[0].row());
+    print_row(printed("  with %.0f %% more or less", 100 * luck), widened.row());
+    o.must.at_most(printed("spread %g, low end wrong", spread), widened.share(widened.low_wrong), 0.025);
+    o.must.at_most(printed("spread %g, high end wrong", spread), widened.share(widened.high_wrong), 0.025);
+}
+void workload_part(study_run& o) {
+    o.table("spread of lengths", heads_of_searches(), "");
+    for (const double spread : {0.0, 0.6, 1.0}) {
+        for (const bool has_fresh_traces : {false, true})
+            if (o.is_next_ours()) workload_row(o, spread, requests_of_a_probe, has_fresh_traces);
+        if (spread > 0 && o.is_next_ours()) workload_row(o, spread, 0, false);
+    }
+}
+
 /// The rows of the search and of the gate, made once.
 const vector<row>& rows(const study_run& o) {
     static const vector<row> made = rows_of(o);
@@ -347,8 +407,7 @@ const vector<row>& rows(const study_run& o) {
 }
 void search_part(study_run& o) {
     o.must = bounds(2 * o.trials);
-    o.table("the search", {"low / high end wrong, %", "both + one end shown, %", "high/low, median (p90)", "probes",
-                           "largest load / capacity, p90", "a trend told, %"});
+    o.table("the search", heads_of_searches());
     for (const row& r : rows(o))
         if (o.is_next_ours()) search_rows(o, r);
 }
@@ -364,7 +423,7 @@ void begin(study_run& o) {
 const registered capacities({"capacity",
                              200,
                              10,
-                             {{"search", search_part}, {"gate", gate_part}, {"varied", varied_part, true}},
+                             {{"search", search_part}, {"gate", gate_part}, {"varied", varied_part, true}, {"workload", workload_part, true}},
                              begin});
 
 }  // namespace

@@ -70,7 +70,13 @@ inline repeat_data simulated_run(const planned_traffic& p, const engine& e,
             r.token_source = token_origin::usage;
             r.first_event_tokens = 1;
             r.status = request_status::ok;
-            model.submit(sends[sent], {sent, item.prompt_tokens, item.output_tokens, {}});
+            const auto taken =
+                model.submit(sends[sent], {sent, item.prompt_tokens, item.output_tokens, {}});
+            if (taken != engine_model::admission::accepted) {  // one of 30,000 may be too long
+                r.status = request_status::http;
+                r.end_ns = r.sent_ns;
+                ++finished;
+            }
             ++sent;
             continue;
         }
