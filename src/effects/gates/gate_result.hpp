@@ -62,11 +62,13 @@ inline std::string baseline_fault(const measured_gate& m) {
 /// A calibration judges nothing but whether the server works: limits by a failing one are none.
 inline void calibrate(gate_report& g, const measured_gate& m) {
     const std::string fault = too_many_errors(m.found.verdicts);
-    if (fault.empty()) g.calibration = calibration_of(m.seen, m.judged_by);
+    const bool is_client_late = m.found.by_client.has_value();
+    if (fault.empty() && !is_client_late) g.calibration = calibration_of(m.seen, m.judged_by);
     for (slo_verdict& v : g.verdicts) {
         const bool is_fault =
             !fault.empty() && v.objective.statistic.metric == metric_id::error_rate;
-        if (v.outcome == verdict::invalid || is_fault) continue;
+        const bool is_open = is_client_late && v.outcome == verdict::inconclusive;
+        if (v.outcome == verdict::invalid || is_fault || is_open) continue;
         v = without_advice(v, verdict::skipped,
                            fault.empty() ? "a calibration run judges nothing"
                                          : "no calibration of a server that fails: " + fault);
