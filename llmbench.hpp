@@ -2761,7 +2761,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 38,026 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 38,029 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -38140,11 +38140,13 @@ inline std::string baseline_fault(const measured_gate& m) {
 /// A calibration judges nothing but whether the server works: limits by a failing one are none.
 inline void calibrate(gate_report& g, const measured_gate& m) {
     const std::string fault = too_many_errors(m.found.verdicts);
-    if (fault.empty()) g.calibration = calibration_of(m.seen, m.judged_by);
+    const bool is_client_late = m.found.by_client.has_value();
+    if (fault.empty() && !is_client_late) g.calibration = calibration_of(m.seen, m.judged_by);
     for (slo_verdict& v : g.verdicts) {
         const bool is_fault =
             !fault.empty() && v.objective.statistic.metric == metric_id::error_rate;
-        if (v.outcome == verdict::invalid || is_fault) continue;
+        const bool is_open = is_client_late && v.outcome == verdict::inconclusive;
+        if (v.outcome == verdict::invalid || is_fault || is_open) continue;
         v = without_advice(v, verdict::skipped,
                            fault.empty() ? "a calibration run judges nothing"
                                          : "no calibration of a server that fails: " + fault);
@@ -39332,18 +39334,18 @@ inline time_interval window_of(const planned_traffic& t, const load_of_variant& 
 
 /// What became of the requests of a load before it was cut off.
 struct requests_before_cut {
-    std::size_t succeeded = 0, failed = 0;
+    std::size_t succeeded = 0, failed = 0, cancelled = 0;
     std::string first{};  // why one failed
 };
 inline requests_before_cut before_cut(const repeat_data& d) {
     requests_before_cut all;
     for (const record& r : d.records) {
-        if (!is_measured(r) || r.status == request_status::cancelled ||
-            r.status == request_status::unsent)
-            continue;
+        if (!is_measured(r) || has_left(r) || r.status == request_status::unsent) continue;
         const bool is_ok = r.status == request_status::ok;
+        const bool is_cancelled = r.status == request_status::cancelled;
         all.succeeded += is_ok;
-        if (!is_ok && all.failed++ == 0)
+        all.cancelled += is_cancelled;
+        if (!is_ok && !is_cancelled && all.failed++ == 0)
             all.first = std::string(to_string(r.status)) + ": " + str(r.error);
     }
     return all;
@@ -39406,9 +39408,10 @@ struct variant_repeat : not_copied {
         seen.stamp_lag_max = seen.stamp_lag.max();
         seen.interrupted = stop_asked.load();
         const bool is_late = asked.deadline_ns > 0 && now_ns() > asked.deadline_ns;
-        // What has failed all the time would not have done better.
+        // What has failed all the time would not have done better. Early failures say nothing of
+        // requests that were still answered.
         const requests_before_cut all = is_late ? before_cut(seen) : requests_before_cut{};
-        seen.cut_short = is_late && (all.succeeded > 0 || all.failed == 0);
+        seen.cut_short = is_late && (all.succeeded > 0 || all.failed <= all.cancelled);
     }
 };
 

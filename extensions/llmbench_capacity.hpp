@@ -256,11 +256,9 @@ inline double luck_of_traces(double arrival_cv2, double work_cv2, double arrival
 /// The same by the requests of this probe; 0 of users, whose arrivals follow the server.
 inline double luck_of_trace(const repeat_data& d, double arrival_cv2) {
     if (!std::isfinite(arrival_cv2)) return 0;
-    std::map<long long, double> work;  // of conversations
-    for (const record& r : d.records)
-        if (is_measured(r)) work[r.conversation] += work_of(r.prompt_tokens, r.output_tokens);
     vector<double> each;
-    for (const auto& [conversation, tokens] : work) each.push_back(tokens);
+    for (const record& r : d.records)
+        if (is_pooled(r)) each.push_back(work_of(r.prompt_tokens, r.output_tokens));
     const double mean = mean_of(each);
     if (each.size() < 2 || !(mean > 0)) return 0;
     return luck_of_traces(arrival_cv2, sample_variance(each) / (mean * mean), as_number(each.size()));

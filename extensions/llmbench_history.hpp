@@ -1023,6 +1023,9 @@ inline std::string why_no_run(const run_facts& f) {
     for (const slo_verdict& v : f.verdicts) {
         if (v.objective.is_advisory) continue;
         if (v.outcome == verdict::invalid) return "it is invalid: " + str(v.reason);
+        const bool is_open = v.outcome == verdict::inconclusive;
+        if (is_open && any_of(v.causes, [](const verdict_cause& c) { return c.whose == "client"; }))
+            return "it is open: " + str(v.reason);
         if (v.objective.statistic.metric == metric_id::error_rate && !is_difference(v.objective) &&
             v.estimate.value > v.limit)
             return printed("%.3g %% of its requests failed, where %.3g %% may",

@@ -1262,7 +1262,9 @@ public:
     }
     void send(const slot& s, variant_repeats& variants,
               const std::function<void()>& load) override {
-        if (ranks().is_alone()) return shards_of_load::send(s, variants, load);
+        // A profile after a red gate is of rank 0 alone: the others have left the gate.
+        if (ranks().is_alone() || variants[0].what.shard.is_whole())
+            return shards_of_load::send(s, variants, load);
         tell({false, s});
         send_of_ranks(variants, load);
     }

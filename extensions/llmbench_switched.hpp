@@ -242,7 +242,9 @@ public:
         if (stop_asked.load()) return {};  // a runner that cancels a job does not wait for answers
         for (const server_in_turns* one : group()) {
             const bool should = one != this;
-            if (should && !one->its_.how.state.empty() && one->has_left()) continue;
+            // One that sleeps without a page that says so is not asked: a request may wake it.
+            const bool is_asked = !one->its_.how.state.empty() || !one->sleeps_;
+            if (should && is_asked && one->has_left()) continue;
             if (one->is_asleep_by_itself() == should) continue;
             const std::string told = " (GET " + str(one->its_.how.state) + ")";
             return should ? one->url() + " was awake" + told + " while " + url() + " was measured"

@@ -355,6 +355,7 @@ inline void check_number(const work_terms& t, const std::string& given) {
     if (t.from == work_limit::source::number &&
         !(t.number >= 0 && t.number < 0x1p53 && std::floor(t.number) == t.number))
         refuse({given, "a count is a whole number from 0 on"});
+    if (!(t.factor > 0)) refuse({given, "the factor must be above zero"});
 }
 /// Whether the server has all requests before its first step, so that no time decides which run
 /// together.

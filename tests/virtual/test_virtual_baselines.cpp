@@ -252,3 +252,17 @@ TEST_CASE("LLMBENCH_CALIBRATE runs as often as asked, prints and writes a table,
     s.baseline = stored("b.json");
     CHECK(holds(refusal_of(s), "LLMBENCH_CALIBRATE and LLMBENCH_WRITE_BASELINE are both set"));
 }
+
+TEST_CASE("a server that fails requests is not calibrated") {
+    const variable three("LLMBENCH_CALIBRATE", "3");
+    engine failing = engine_of(10_ms);
+    failing.faults.error_rate = 25_pct;
+    scenario s = brief(simulated(failing), "failing");
+    s.requests = 60;
+    s.slos = {mean(tpot) <= 12_ms};
+    const result r = run(s);
+    CHECK(outcome_of(r, "mean(tpot) <= 12 ms") == verdict::skipped);
+    CHECK(holds(r.verdicts()[0].reason, "no calibration of a server that fails: "));
+    CHECK(outcome_of(r, "error_rate <= 1 %") == verdict::fail);
+    CHECK_FALSE(holds(content_of(report_file("calibration.json")), quoted("failing")));
+}

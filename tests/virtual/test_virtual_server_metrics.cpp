@@ -35,6 +35,31 @@ engine narrow() {
 endpoint at(const std::string& url) { return {.url = url, .model = "simulated"}; }
 double now_s() { return seconds(virtual_world::now_ns()); }
 
+/// Asks a server for a few tokens ten times a second.
+class somebody_else {
+public:
+    explicit somebody_else(int port) : port_(port) { ask(); }
+
+private:
+    struct deaf final : virtual_world::talk {
+        void on_bytes(std::string_view) override {}
+        void on_end() override {}
+    };
+    void ask() {
+        const std::string body = R"({"prompt":"a","max_tokens":4})";
+        asked_->push_back(virtual_world::connected_to(port_, std::make_shared<deaf>()));
+        asked_->back()->send("POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: " +
+                             std::to_string(body.size()) + "\r\n\r\n" + body);
+        virtual_world::after(100'000'000, [this, known = std::weak_ptr(asked_)] {
+            if (!known.expired()) ask();
+        });
+    }
+
+    const int port_;
+    const std::shared_ptr<std::vector<std::shared_ptr<virtual_world::end>>> asked_ =
+        std::make_shared<std::vector<std::shared_ptr<virtual_world::end>>>();
+};
+
 }  // namespace
 
 TEST_CASE("queue and running requests are those of the engine, and judged again they are the same") {
@@ -64,6 +89,23 @@ TEST_CASE("queue and running requests are those of the engine, and judged again 
     CHECK(json.find("\"cross_check\"") != std::string::npos);
     CHECK(content_of(report_file("summary.md")).find("cross-check: the server's counters match our requests") !=
           std::string::npos);
+}
+
+TEST_CASE("somebody else's requests make a gate invalid") {
+    const logging_server server(narrow());
+    const somebody_else other(server.port());
+    const result r = run(waiting_at(at(server.url()), "shared"));
+    CHECK(outcome_of(r, "error_rate <= 1 %") == verdict::invalid);
+    CHECK(reason_of(r, "error_rate <= 1 %").find("server: it served others too: in repeat ") == 0);
+}
+
+TEST_CASE("a server that restarts in mid-run makes a gate invalid") {
+    engine e = narrow();
+    e.faults.restart_after = 30;
+    const logging_server server(e);
+    const result r = run(waiting_at(at(server.url()), "restarted"));
+    CHECK(outcome_of(r, "error_rate <= 1 %") == verdict::invalid);
+    CHECK(reason_of(r, "error_rate <= 1 %").find("server: it restarted in repeat 1") == 0);
 }
 
 TEST_CASE("a page that is never answered harms nothing") {

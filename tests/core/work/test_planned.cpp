@@ -126,6 +126,8 @@ TEST_CASE("a count is a whole number, and a part of one is no equality") {
     slo half = cached_tokens == 2;
     half.statistic.gauge = "cached_tokens == 2.5";
     CHECK(refusal_of(half) == given(half) + "a count is a whole number from 0 on");
+    CHECK(refusal_of(cached_tokens >= 0 * expected) ==
+          given(cached_tokens >= 0 * expected) + "the factor must be above zero");
     CHECK(refusal_of(cached_tokens <= baseline) ==
           given(cached_tokens <= baseline) + "the scenario has no baseline");
 }
