@@ -957,21 +957,18 @@ inline decision judge_work(const measurements& e, const objective_columns& c,
     d.requests = static_cast<long long>(d.repeats * requests_sent(repeat));
     d.measured = counts[worst];
     d.limit = limits[worst];
-    vector<std::string> why;
+    std::string said, which;
     if (d.outcome == verdict::fail)
-        why.push_back(counted_text(d.measured) + " " + sign_of(terms.side) + " " +
-                      counted_text(d.limit) + ": " +
-                      distance_text(terms, d.measured, d.limit, repeat));
+        said = counted_text(d.measured) + " " + sign_of(terms.side) + " " + counted_text(d.limit) +
+               ": " + distance_text(terms, d.measured, d.limit, repeat);
     if (d.outcome == verdict::inconclusive)
-        why.push_back("repeats differ, " + enumerated(counts) +
-                      (are_one(limits) ? "" : " for " + enumerated(limits)) + ": " +
-                      why_unequal(terms));
+        said = "repeats differ, " + enumerated(counts) +
+               (are_one(limits) ? "" : " for " + enumerated(limits)) + ": " + why_unequal(terms);
     if (d.outcome != verdict::pass && terms.from == work_limit::source::model &&
         is_of_prompts(terms.what))
-        why.push_back(first_other_request(repeat));
-    why.push_back(usage_text(repeat, terms, d.measured));
-    std::string text;
-    for (const std::string& one : why) text += (text.empty() || one.empty() ? "" : "; ") + one;
+        which = first_other_request(repeat);
+    std::string text =
+        joined_texts({said, which, usage_text(repeat, terms, d.measured)}, "; ");
     if (!text.empty()) d.why.push_back({because::work, whose::nobody, std::move(text)});
     d.values = std::move(counts);
     return d;
