@@ -20,17 +20,21 @@ public:
     text sent(const text&) override { return is_asked_ = true, "ask\n"; }
     carried received(const text& bytes) override {
         carried c;
+        std::string reply;
         held_ += str(bytes);
-        for (std::size_t end = 0; (end = held_.find('\n')) != std::string::npos;) {
-            const std::string line = held_.substr(0, end);
-            held_.erase(0, end + 1);
-            if (line == "?") { c.reply = text(str(c.reply) + "here\n"); continue; }
+        std::size_t begin = 0;
+        for (std::size_t end = 0; (end = held_.find('\n', begin)) != std::string::npos;) {
+            const std::string line = held_.substr(begin, end - begin);
+            begin = end + 1;
+            if (line == "?") { reply += "here\n"; continue; }
             const bool ends = line == "!" || line == "bye";
             if (!ends) c.answer = text(healthy(1));
             if (ends && is_asked_) c.why = text("the server said " + line);
             if (ends) use_ = line == "!" ? socket_use::broken : socket_use::over;
             is_asked_ = false;
         }
+        held_.erase(0, begin);
+        c.reply = text(reply);
         c.use = use_;
         c.has_more = !held_.empty();
         return c;
