@@ -29,6 +29,7 @@ end_server() {
         sleep 0.2
     done
     kill -KILL -- "-$group" 2> /dev/null || true
+    wait "$group" 2> /dev/null || true   # else bash says that it was killed
     group=''
 }
 trap end_server EXIT

@@ -105,14 +105,15 @@ private:
         const double stamp = o.number("timestamp", 0, latest_stamp_s / unit, 0);
         if (!is_bailian && stamp != std::floor(stamp))
             o.refuse("timestamp", "whole milliseconds are allowed; is it in seconds?");
-        chat_call c{.behind = text_of(o, is_bailian ? "parent_chat_id" : "session_id"),
-                    .own = text_of(o, is_bailian ? "chat_id" : "session_id"),
-                    .blocks = blocks_of(o),
-                    .tokens = tokens(o, "input_length", 1),
-                    .turn = is_bailian ? o.whole<int>("turn", 0, 1e9, 0) : 0,
-                    .file = files_,
-                    .place = calls_.size(),
-                    .has_delay = o.has("delay")};
+        chat_call c;
+        c.behind = text_of(o, is_bailian ? "parent_chat_id" : "session_id");
+        c.own = text_of(o, is_bailian ? "chat_id" : "session_id");
+        c.blocks = blocks_of(o);
+        c.tokens = tokens(o, "input_length", 1);
+        if (is_bailian) c.turn = o.whole<int>("turn", 0, 1e9, 0);
+        c.file = files_;
+        c.place = calls_.size();
+        c.has_delay = o.has("delay");
         if (!session.empty()) set_turn(c, o, std::to_string(files_) + " " + session);
         if (!c.is_turn && !size_.fits(c.tokens, c.blocks.size()))
             fail(misfit_text("input_length", c.tokens, c.blocks.size()));
