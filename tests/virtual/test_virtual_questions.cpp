@@ -136,7 +136,7 @@ TEST_CASE("the same questions many times in a load are no larger sample than onc
             s.baseline = simulated(knowing());
             s.slos = {accuracy >= baseline - 1_pct};
             s.arrivals = constant(10_rps);
-            s.duration = 30_s;
+            s.duration = 40_s;
             if (is_at_once) s.pairs = at_once;
             if (is_mix)
                 s.workload = mix({{.name = "load", .workload = synthetic{.prompt_tokens = fixed(20),
