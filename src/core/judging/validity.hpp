@@ -351,10 +351,25 @@ inline slo error_limit(const vector<slo>& slos) {
     return stated == slos.end() ? error_guard() : *stated;
 }
 /// Why errors of a live baseline rule out a comparison, or do so yet.
+/// Whether a fail holds where such a fraction of the baseline's requests failed, which may have been
+/// the slow ones. Percentiles, throughputs and fractions count them against it already. Its mean is
+/// taken with each of them as slow as ten of the others, a mean speed with each at a standstill.
+inline bool fails_by_more_than_shed(const objective_in_check& o, double failed) {
+    slo s = o.s;
+    if (!o.is_in(verdict::fail) || s.statistic.kind != statistic_kind::mean)
+        return o.is_in(verdict::fail);
+    const double times = s.at_most ? 1 + 9 * failed : 1 - failed;
+    if (is_difference(s)) s.offset += (times - 1) * s.factor * o.columns.other.together;
+    else s.factor *= times;
+    return decision_by_numbers(o.columns, o.t, s).outcome == verdict::fail;
+}
 inline cause baseline_errors(const objective_in_check& o, because what) {
     if (!needs_baseline(o.s) || !o.e.has_live_baseline()) return {};
     cause why = errors_of_baseline(o.e, o.t, error_limit(o.t.slos));
-    return why.what == what ? why : cause{};
+    if (why.what != what) return {};
+    const bool holds = what == because::baseline_may_fail &&
+                       fails_by_more_than_shed(o, why.numbers[0] / why.numbers[1]);
+    return holds ? cause{} : why;
 }
 /// The number of repeats without a disturbance to recover from. More of them change nothing.
 inline cause undisturbed(objective_in_check& o) {

@@ -169,9 +169,10 @@ inline double work_of(const statistic_data& what, const repeat_facts& d) {
         const bool by_count = *q == server_quantity::steps && !std::isnan(s->to->count(*q));
         const double by = by_count ? counted_between(s->from->count(*q), s->to->count(*q))
                                    : counted_between(s->from->value(*q), s->to->value(*q));
-        const bool has_cache = !std::isnan(s->to->value(server_quantity::prefix_queries));
-        const bool is_unused = *q == server_quantity::prefix_hits && has_cache &&
-                               std::isnan(s->to->value(*q));  // SGLang before the first hit
+        // SGLang has no counter of hits before the first one.
+        const bool is_unused = *q == server_quantity::prefix_hits &&
+                               !std::isnan(s->to->value(server_quantity::prefix_queries)) &&
+                               std::isnan(s->from->value(*q)) && std::isnan(s->to->value(*q));
         return is_unused ? 0 : by;
     }
     const auto& all = d.server.selectors;

@@ -108,9 +108,13 @@ inline void add_variant(sliced_values& to, const statistic_data& what, const rep
 /// `how`: of the candidate `mine`. Too few slices for a verdict have no values.
 inline values_at_once slices_at_once_of(const statistic_data& what, const repeat_data& mine,
                                         const repeat_data& other, timing_bound how) {
-    const auto window = time_interval::between(  // in which both were measured
-        std::min(mine.window.from_ns(), other.window.from_ns()),
-        std::max(mine.window.to_ns(), other.window.to_ns()));
+    // A throughput is compared while both have their load: whoever has sent all requests has none,
+    // which says nothing of its server.
+    const auto window =
+        is_throughput(what.metric)
+            ? mine.window.shared_with(other.window)
+            : time_interval::between(std::min(mine.window.from_ns(), other.window.from_ns()),
+                                     std::max(mine.window.to_ns(), other.window.to_ns()));
     const double shortest = shortest_slice_s(mine, other);
     values_at_once v;
     v.window_s = window.seconds();

@@ -466,6 +466,27 @@ TEST_CASE("of two checks that find a cause at once the first of the list is told
     }
 }
 
+TEST_CASE("a few failed requests of a baseline open a fail that they may explain, and no other") {
+    const slo of_mean = mean(ttft) <= 1.1 * baseline, of_p50 = p50(ttft) <= 1.1 * baseline,
+              by_time = mean(ttft) <= baseline + 8_ms;
+    const auto against = [&](double ms, std::size_t failed, const slo& s) {
+        measurement m = sound(true);
+        for (repeat_data& d : m.candidate) d.records = steady_repeat(ms).records;
+        for (std::size_t i = 0; i < failed; ++i) m.baseline[i].records[3].status = request_status::http;
+        return decided_on(m, s);
+    };
+    for (const slo& s : {of_mean, of_p50, by_time}) {
+        CHECK(against(96, 0, s).outcome == verdict::fail);
+        CHECK(against(200, 1, s).outcome == verdict::fail);
+    }
+    // Ten times as slow, one of 80 makes the baseline's mean 11 % longer.
+    CHECK(cause_in(against(96, 1, of_mean), because::baseline_may_fail));
+    CHECK(cause_in(against(96, 1, by_time), because::baseline_may_fail));
+    CHECK(against(96, 1, of_mean).outcome == verdict::inconclusive);
+    CHECK(against(96, 1, of_p50).outcome == verdict::fail);  // it is among the slow half already
+    CHECK(against(60, 1, of_p50).outcome == verdict::inconclusive);
+}
+
 TEST_CASE("files without a metric leave its objectives without numbers, others leave the numbers") {
     measurement m = sound(false);
     m.unsupported.push_back({"its log has no first tokens", {metric_id::ttft}});

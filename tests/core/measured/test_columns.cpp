@@ -191,3 +191,33 @@ TEST_CASE("answers are those of a question, however often it is asked within a l
     for (record& r : d.records) r.question = -1;  // of a file of an earlier version: its place
     CHECK(number_of(column_of(what, d, timing_bound::measured).questions) == 600);
 }
+
+TEST_CASE("throughputs at once are compared while both have their load, however long the slower one goes on") {
+    const auto sending = [](int requests, double apart_s) {
+        repeat_data d;
+        for (int i = 0; i < requests; ++i) {
+            record r;
+            r.phase = run_phase::measure;
+            r.status = request_status::ok;
+            r.scheduled_ns = r.sent_ns = static_cast<long long>(i * apart_s * 1e9);
+            r.end_ns = r.sent_ns + 100'000'000;
+            d.records.push_back(r);
+        }
+        d.window = time_interval::between(0, static_cast<long long>(requests * apart_s * 1e9));
+        return d;
+    };
+    const repeat_data quick = sending(600, 0.1), slow = sending(600, 0.2);
+    statistic_data what;
+    what.kind = statistic_kind::value;
+    what.metric = metric_id::request_throughput;
+    for (const bool is_slower : {false, true}) {
+        const values_at_once v = slices_at_once_of(what, is_slower ? slow : quick,
+                                                   is_slower ? quick : slow, timing_bound::measured);
+        CHECK(v.window_s == about(60));
+        for (std::size_t i = 0; i < v.slices; ++i)
+            CHECK(v.mine.values[i] / v.other.values[i] == doctest::Approx(is_slower ? 0.5 : 2).epsilon(0.1));
+    }
+    what.kind = statistic_kind::mean;
+    what.metric = metric_id::e2e;
+    CHECK(slices_at_once_of(what, quick, slow, timing_bound::measured).window_s == about(120));
+}
