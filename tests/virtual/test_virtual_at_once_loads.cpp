@@ -291,3 +291,19 @@ TEST_CASE("a baseline that ends in a load at once: an objective of the candidate
     CHECK(r.verdicts()[2].outcome == verdict::pass);
     check_rejudged(r, s.slos);
 }
+
+TEST_CASE("users at once who send so many requests: the slower server has a lower throughput, the same one has not") {
+    for (const bool is_slower : {true, false}) {
+        scenario s = at_once_with(is_slower ? 24_ms : 12_ms, 12_ms,
+                                  is_slower ? "users of half the speed" : "users of one speed");
+        s.workload = synthetic{.prompt_tokens = fixed(64), .output_tokens = uniform(20, 60)};
+        s.arrivals = closed_loop(8);
+        s.requests = 1000;
+        s.duration = 0_s;
+        s.slos = {output_throughput >= 0.9 * baseline};
+        const result r = run(s);
+        INFO(std::string(r.verdicts()[0].line().c_str()));
+        CHECK(r.verdicts()[0].outcome == (is_slower ? verdict::fail : verdict::pass));
+        check_rejudged(r, s.slos);
+    }
+}

@@ -356,8 +356,44 @@ TEST_CASE("a page that lags is waited for, and counts nothing while it is behind
     lag_ns = 30'000'000'000;
     const result behind = run(three_on(server, "behind"));
     CHECK(outcome_of(behind, nine) == verdict::invalid);
-    CHECK(reason_of(behind, nine).find("of the 3 sent: it is behind, or is the page of another "
-                                       "server or model") != std::string::npos);
+    for (const char* slo : {nine, "server_requests == expected"}) {
+        CAPTURE(reason_of(behind, slo));
+        CHECK(outcome_of(behind, slo) == verdict::invalid);
+        CHECK(reason_of(behind, slo).find("of the 3 sent: it is behind, or is the page of another "
+                                          "server or model") != std::string::npos);
+    }
+}
+
+TEST_CASE("a counter of cached tokens that leaves the page, or is missing where answers have some, is not zero") {
+    const scripted::server server([](const scripted::request&) {
+        std::string events = scripted::healthy_events(3);
+        const std::string sum = "\"completion_tokens\":";
+        events.insert(events.find(sum), R"("prompt_tokens_details":{"cached_tokens":4},)");
+        return scripted::answer{scripted::send(scripted::sized_stream(events))};
+    });
+    const auto shown = [&](int until) {
+        server.report([&, until](const scripted::request&) {
+            const auto n = static_cast<int>(server.log().size());
+            return page_of(n, 3 * n) + "vllm:prefix_cache_queries_total " + std::to_string(9 * n) +
+                   (n < until ? "\nvllm:prefix_cache_hits_total " + std::to_string(4 * n) : "") + "\n";
+        });
+    };
+    const auto verdict_of = [&](int until, const char* name, const std::string& why) {
+        shown(until);
+        scenario s = three_on(server, name);
+        s.slos = {cached_tokens == 12};
+        s.prepare = {reset};
+        const result r = run(s);
+        CAPTURE(reason_of(r, "cached_tokens == 12"));
+        CHECK(reason_of(r, "cached_tokens == 12").find(why) != std::string::npos);
+        return outcome_of(r, "cached_tokens == 12");
+    };
+    CHECK(verdict_of(1000, "reported", "") == verdict::pass);
+    const auto sent = static_cast<int>(server.log().size());
+    CHECK(verdict_of(sent + 3, "leaves", "does not report cached_tokens, or the counter fell") ==
+          verdict::invalid);
+    CHECK(verdict_of(0, "missing", "does not report cached_tokens, and the usage of its answers "
+                                   "says 12") == verdict::invalid);
 }
 
 TEST_CASE("requests for another model on the same page are somebody else's") {

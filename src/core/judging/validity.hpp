@@ -350,10 +350,9 @@ inline slo error_limit(const vector<slo>& slos) {
     const auto stated = std::find_if(slos.begin(), slos.end(), is_of_all_errors);
     return stated == slos.end() ? error_guard() : *stated;
 }
-/// Why errors of a live baseline rule out a comparison, or do so yet.
-/// Whether a fail holds where such a fraction of the baseline's requests failed, which may have been
-/// the slow ones. Percentiles, throughputs and fractions count them against it already. Its mean is
-/// taken with each of them as slow as ten of the others, a mean speed with each at a standstill.
+/// Whether a fail holds where this fraction of the baseline's requests failed, perhaps the slow
+/// ones. Percentiles, throughputs and fractions count them against it already. Its mean is taken
+/// with each of them ten times as slow as the others, a mean speed with each at a standstill.
 inline bool fails_by_more_than_shed(const objective_in_check& o, double failed) {
     slo s = o.s;
     if (!o.is_in(verdict::fail) || s.statistic.kind != statistic_kind::mean)
@@ -363,6 +362,7 @@ inline bool fails_by_more_than_shed(const objective_in_check& o, double failed) 
     else s.factor *= times;
     return decision_by_numbers(o.columns, o.t, s).outcome == verdict::fail;
 }
+/// Why errors of a live baseline rule out a comparison, or do so yet.
 inline cause baseline_errors(const objective_in_check& o, because what) {
     if (!needs_baseline(o.s) || !o.e.has_live_baseline()) return {};
     cause why = errors_of_baseline(o.e, o.t, error_limit(o.t.slos));

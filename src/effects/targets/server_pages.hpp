@@ -183,11 +183,16 @@ inline std::string why_unreported(const server_pages& on, const vector<metrics_p
 /// The same for the first such objective of several, with one reading.
 inline std::string why_any_unreported(const server_pages& on, const vector<slo>& slos) {
     vector<metrics_page> pages;
-    for (const page_address& a : on.all) pages.push_back(read_page(a).page);
+    std::string problem;
+    for (const page_address& a : on.all) {
+        parsed_page read = read_page(a, first_page_within_s);
+        if (problem.empty()) problem = read.problem;
+        pages.push_back(std::move(read.page));
+    }
     const page_reading r = reading_of(pages, {}, on.first_is_servers ? 1 : 0);
     for (const slo& s : slos)
         if (const std::string why = why_unreported(on, pages, r, s.statistic); !why.empty())
-            return "the SLO " + str(s.text()) + " is refused: " + why;
+            return "the SLO " + str(s.text()) + " is refused: " + (problem.empty() ? why : problem);
     return {};
 }
 

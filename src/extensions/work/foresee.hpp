@@ -135,7 +135,10 @@ inline constexpr const char* no_block_size =
     "cache_config_info, SGLang: page_size)";
 /// The tokens of a block, 1 of a cache that finds single ones; NaN: unknown.
 inline double block_of(const std::string& server, const page_reading& page) {
-    return server == "llama.cpp" ? 1 : page.value(server_quantity::block_tokens);
+    constexpr double most = 1 << 20;  // more is no size of a block
+    const double block =
+        server == "llama.cpp" ? 1 : page.value(server_quantity::block_tokens);
+    return block >= 1 && block <= most ? block : not_a_number;
 }
 /// Sets what the requests of a repeat should have cost, in the order in which they were sent.
 inline void foresee(const plan& p, const live_target& on, repeat_data& d) {
@@ -145,7 +148,7 @@ inline void foresee(const plan& p, const live_target& on, repeat_data& d) {
     const double block = d.server.readings.empty()
                              ? not_a_number
                              : block_of(d.server.of, d.server.readings.back());
-    if (!(block >= 1)) {
+    if (std::isnan(block)) {
         w.unknown = no_block_size;
         return;
     }
@@ -219,7 +222,7 @@ inline void check_model(const live_target& on, const plan& p, const std::string&
                "and openai_completions over HTTP, and the API is " + api);
     const page_reading page =
         on.pages().first_is_servers ? reading_of_server(on.pages()) : page_reading();
-    if (!(block_of(on.pages().of, page) >= 1)) cannot(no_block_size);
+    if (std::isnan(block_of(on.pages().of, page))) cannot(no_block_size);
     const auto& engines = page.places[static_cast<std::size_t>(server_quantity::prompt_tokens)];
     if (engines.size() > 1)
         cannot(printed("the server has %zu engines, each with a prefix cache of its own, and which "

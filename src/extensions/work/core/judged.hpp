@@ -56,8 +56,9 @@ inline std::string fault_of_requests(const repeat_data& d) {
                        "may have cost twice as much", again, d.records.size());
     return {};
 }
-/// Requests or tokens of somebody else on the page, or ours that it lacks; "" for none.
-inline std::string fault_of_others(const repeat_data& d) {
+/// Requests or tokens of somebody else on the page, or ours that it lacks; "" for none. Requests that
+/// are too many are what `server_requests` counts.
+inline std::string fault_of_others(const repeat_data& d, bool counts_requests) {
     const reading_span s = *whole_span(d.server);
     const double ours = requests_sent(d);
     const auto change = [&](server_quantity q) {
@@ -65,8 +66,10 @@ inline std::string fault_of_others(const repeat_data& d) {
     };
     const double reported = change(server_quantity::requests_done);
     if (reported > ours)
-        return printed("its page counts %.0f finished requests, and %.0f were sent: somebody else "
-                       "uses it, or something sends requests twice", reported, ours);
+        return counts_requests
+                   ? ""
+                   : printed("its page counts %.0f finished requests, and %.0f were sent: somebody "
+                             "else uses it, or something sends requests twice", reported, ours);
     if (reported < ours)
         return printed("its page counts %.0f finished requests of the %.0f sent: it is behind, or "
                        "is the page of another server or model", reported, ours);
@@ -78,6 +81,12 @@ inline std::string fault_of_others(const repeat_data& d) {
     if (std::isnan(tokens) || std::isnan(generated) || generated == tokens) return {};
     return printed("its page counts %.0f generated tokens, and the usage of the answers %.0f: "
                    "somebody else uses it, or it is the page of another server", generated, tokens);
+}
+/// The cached tokens of the usage of all answers; NaN: one has none.
+inline double cached_by_usage(const repeat_data& d) {
+    double n = 0;
+    for (const record& r : d.records) n += r.cached_tokens >= 0 ? r.cached_tokens : not_a_number;
+    return n;
 }
 /// Why a count of a repeat says nothing, "" if it does.
 inline std::string fault_of_count(const repeat_data& d, const statistic_data& what) {
@@ -94,7 +103,13 @@ inline std::string fault_of_count(const repeat_data& d, const statistic_data& wh
         return fell ? "its counters fell: it began anew"
                     : "its page does not report " + str(what.name) + ", or the counter fell";
     }
-    return str(what.name) == "server_requests" ? "" : fault_of_others(d);
+    const std::string name = str(what.name);
+    // A page without a counter of hits has had none so far, or does not tell.
+    if (name == "cached_tokens" && cached_by_usage(d) > 0 &&
+        std::isnan(w.readings.back().value(server_quantity::prefix_hits)))
+        return printed("its page does not report cached_tokens, and the usage of its answers says "
+                       "%.0f", cached_by_usage(d));
+    return fault_of_others(d, name == "server_requests");
 }
 
 // ---- what a count is held against
@@ -183,8 +198,7 @@ inline std::string distance_text(const work_terms& terms, double count, double l
 /// What answers say of their cached tokens, where that is not what the page counts.
 inline std::string usage_text(const repeat_data& d, const work_terms& terms, double count) {
     if (terms.what != "cached_tokens") return {};
-    double told = 0;
-    for (const record& r : d.records) told += r.cached_tokens >= 0 ? r.cached_tokens : not_a_number;
+    const double told = cached_by_usage(d);
     if (std::isnan(told) || told == count) return {};
     return printed("the usage of its answers says %.0f", told);
 }
