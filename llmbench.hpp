@@ -2761,7 +2761,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 38,029 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 38,054 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -12664,9 +12664,10 @@ inline double work_of(const statistic_data& what, const repeat_facts& d) {
         const bool by_count = *q == server_quantity::steps && !std::isnan(s->to->count(*q));
         const double by = by_count ? counted_between(s->from->count(*q), s->to->count(*q))
                                    : counted_between(s->from->value(*q), s->to->value(*q));
-        const bool has_cache = !std::isnan(s->to->value(server_quantity::prefix_queries));
-        const bool is_unused = *q == server_quantity::prefix_hits && has_cache &&
-                               std::isnan(s->to->value(*q));  // SGLang before the first hit
+        // SGLang has no counter of hits before the first one.
+        const bool is_unused = *q == server_quantity::prefix_hits &&
+                               !std::isnan(s->to->value(server_quantity::prefix_queries)) &&
+                               std::isnan(s->from->value(*q)) && std::isnan(s->to->value(*q));
         return is_unused ? 0 : by;
     }
     const auto& all = d.server.selectors;
@@ -13137,9 +13138,13 @@ inline void add_variant(sliced_values& to, const statistic_data& what, const rep
 /// `how`: of the candidate `mine`. Too few slices for a verdict have no values.
 inline values_at_once slices_at_once_of(const statistic_data& what, const repeat_data& mine,
                                         const repeat_data& other, timing_bound how) {
-    const auto window = time_interval::between(  // in which both were measured
-        std::min(mine.window.from_ns(), other.window.from_ns()),
-        std::max(mine.window.to_ns(), other.window.to_ns()));
+    // A throughput is compared while both have their load: whoever has sent all requests has none,
+    // which says nothing of its server.
+    const auto window =
+        is_throughput(what.metric)
+            ? mine.window.shared_with(other.window)
+            : time_interval::between(std::min(mine.window.from_ns(), other.window.from_ns()),
+                                     std::max(mine.window.to_ns(), other.window.to_ns()));
     const double shortest = shortest_slice_s(mine, other);
     values_at_once v;
     v.window_s = window.seconds();
@@ -20199,11 +20204,26 @@ inline slo error_limit(const vector<slo>& slos) {
     const auto stated = std::find_if(slos.begin(), slos.end(), is_of_all_errors);
     return stated == slos.end() ? error_guard() : *stated;
 }
+/// Whether a fail holds where this fraction of the baseline's requests failed, perhaps the slow
+/// ones. Percentiles, throughputs and fractions count them against it already. Its mean is taken
+/// with each of them ten times as slow as the others, a mean speed with each at a standstill.
+inline bool fails_by_more_than_shed(const objective_in_check& o, double failed) {
+    slo s = o.s;
+    if (!o.is_in(verdict::fail) || s.statistic.kind != statistic_kind::mean)
+        return o.is_in(verdict::fail);
+    const double times = s.at_most ? 1 + 9 * failed : 1 - failed;
+    if (is_difference(s)) s.offset += (times - 1) * s.factor * o.columns.other.together;
+    else s.factor *= times;
+    return decision_by_numbers(o.columns, o.t, s).outcome == verdict::fail;
+}
 /// Why errors of a live baseline rule out a comparison, or do so yet.
 inline cause baseline_errors(const objective_in_check& o, because what) {
     if (!needs_baseline(o.s) || !o.e.has_live_baseline()) return {};
     cause why = errors_of_baseline(o.e, o.t, error_limit(o.t.slos));
-    return why.what == what ? why : cause{};
+    if (why.what != what) return {};
+    const bool holds = what == because::baseline_may_fail &&
+                       fails_by_more_than_shed(o, why.numbers[0] / why.numbers[1]);
+    return holds ? cause{} : why;
 }
 /// The number of repeats without a disturbance to recover from. More of them change nothing.
 inline cause undisturbed(objective_in_check& o) {
@@ -36523,11 +36543,16 @@ inline std::string why_unreported(const server_pages& on, const vector<metrics_p
 /// The same for the first such objective of several, with one reading.
 inline std::string why_any_unreported(const server_pages& on, const vector<slo>& slos) {
     vector<metrics_page> pages;
-    for (const page_address& a : on.all) pages.push_back(read_page(a).page);
+    std::string problem;
+    for (const page_address& a : on.all) {
+        parsed_page read = read_page(a, first_page_within_s);
+        if (problem.empty()) problem = read.problem;
+        pages.push_back(std::move(read.page));
+    }
     const page_reading r = reading_of(pages, {}, on.first_is_servers ? 1 : 0);
     for (const slo& s : slos)
         if (const std::string why = why_unreported(on, pages, r, s.statistic); !why.empty())
-            return "the SLO " + str(s.text()) + " is refused: " + why;
+            return "the SLO " + str(s.text()) + " is refused: " + (problem.empty() ? why : problem);
     return {};
 }
 

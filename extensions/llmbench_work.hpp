@@ -610,7 +610,10 @@ inline constexpr const char* no_block_size =
     "cache_config_info, SGLang: page_size)";
 /// The tokens of a block, 1 of a cache that finds single ones; NaN: unknown.
 inline double block_of(const std::string& server, const page_reading& page) {
-    return server == "llama.cpp" ? 1 : page.value(server_quantity::block_tokens);
+    constexpr double most = 1 << 20;  // more is no size of a block
+    const double block =
+        server == "llama.cpp" ? 1 : page.value(server_quantity::block_tokens);
+    return block >= 1 && block <= most ? block : not_a_number;
 }
 /// Sets what the requests of a repeat should have cost, in the order in which they were sent.
 inline void foresee(const plan& p, const live_target& on, repeat_data& d) {
@@ -620,7 +623,7 @@ inline void foresee(const plan& p, const live_target& on, repeat_data& d) {
     const double block = d.server.readings.empty()
                              ? not_a_number
                              : block_of(d.server.of, d.server.readings.back());
-    if (!(block >= 1)) {
+    if (std::isnan(block)) {
         w.unknown = no_block_size;
         return;
     }
@@ -694,7 +697,7 @@ inline void check_model(const live_target& on, const plan& p, const std::string&
                "and openai_completions over HTTP, and the API is " + api);
     const page_reading page =
         on.pages().first_is_servers ? reading_of_server(on.pages()) : page_reading();
-    if (!(block_of(on.pages().of, page) >= 1)) cannot(no_block_size);
+    if (std::isnan(block_of(on.pages().of, page))) cannot(no_block_size);
     const auto& engines = page.places[static_cast<std::size_t>(server_quantity::prompt_tokens)];
     if (engines.size() > 1)
         cannot(printed("the server has %zu engines, each with a prefix cache of its own, and which "
@@ -761,8 +764,9 @@ inline std::string fault_of_requests(const repeat_data& d) {
                        "may have cost twice as much", again, d.records.size());
     return {};
 }
-/// Requests or tokens of somebody else on the page, or ours that it lacks; "" for none.
-inline std::string fault_of_others(const repeat_data& d) {
+/// Requests or tokens of somebody else on the page, or ours that it lacks; "" for none. Requests that
+/// are too many are what `server_requests` counts.
+inline std::string fault_of_others(const repeat_data& d, bool counts_requests) {
     const reading_span s = *whole_span(d.server);
     const double ours = requests_sent(d);
     const auto change = [&](server_quantity q) {
@@ -770,8 +774,10 @@ inline std::string fault_of_others(const repeat_data& d) {
     };
     const double reported = change(server_quantity::requests_done);
     if (reported > ours)
-        return printed("its page counts %.0f finished requests, and %.0f were sent: somebody else "
-                       "uses it, or something sends requests twice", reported, ours);
+        return counts_requests
+                   ? ""
+                   : printed("its page counts %.0f finished requests, and %.0f were sent: somebody "
+                             "else uses it, or something sends requests twice", reported, ours);
     if (reported < ours)
         return printed("its page counts %.0f finished requests of the %.0f sent: it is behind, or "
                        "is the page of another server or model", reported, ours);
@@ -783,6 +789,12 @@ inline std::string fault_of_others(const repeat_data& d) {
     if (std::isnan(tokens) || std::isnan(generated) || generated == tokens) return {};
     return printed("its page counts %.0f generated tokens, and the usage of the answers %.0f: "
                    "somebody else uses it, or it is the page of another server", generated, tokens);
+}
+/// The cached tokens of the usage of all answers; NaN: one has none.
+inline double cached_by_usage(const repeat_data& d) {
+    double n = 0;
+    for (const record& r : d.records) n += r.cached_tokens >= 0 ? r.cached_tokens : not_a_number;
+    return n;
 }
 /// Why a count of a repeat says nothing, "" if it does.
 inline std::string fault_of_count(const repeat_data& d, const statistic_data& what) {
@@ -799,7 +811,13 @@ inline std::string fault_of_count(const repeat_data& d, const statistic_data& wh
         return fell ? "its counters fell: it began anew"
                     : "its page does not report " + str(what.name) + ", or the counter fell";
     }
-    return str(what.name) == "server_requests" ? "" : fault_of_others(d);
+    const std::string name = str(what.name);
+    // A page without a counter of hits has had none so far, or does not tell.
+    if (name == "cached_tokens" && cached_by_usage(d) > 0 &&
+        std::isnan(w.readings.back().value(server_quantity::prefix_hits)))
+        return printed("its page does not report cached_tokens, and the usage of its answers says "
+                       "%.0f", cached_by_usage(d));
+    return fault_of_others(d, name == "server_requests");
 }
 
 // ---- what a count is held against
@@ -888,8 +906,7 @@ inline std::string distance_text(const work_terms& terms, double count, double l
 /// What answers say of their cached tokens, where that is not what the page counts.
 inline std::string usage_text(const repeat_data& d, const work_terms& terms, double count) {
     if (terms.what != "cached_tokens") return {};
-    double told = 0;
-    for (const record& r : d.records) told += r.cached_tokens >= 0 ? r.cached_tokens : not_a_number;
+    const double told = cached_by_usage(d);
     if (std::isnan(told) || told == count) return {};
     return printed("the usage of its answers says %.0f", told);
 }
