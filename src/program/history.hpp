@@ -159,7 +159,7 @@ inline std::string imported(const std::string& file, const history_store& all,
     const stored_object environment = root.at("environment");
     const std::string at = environment.text("started_at");
     if (!is_utc_time(at)) refuse({file, " does not say when it began"});
-    check_is_past(file, at, utc_text(machine_unix_s() + max_clock_skew_s));
+    check_is_past(file, at, clock_of_machine());
     vector<history_entry> gates;
     std::string left_out;
     const auto leave_out = [&](const std::string& gate, const std::string& why) {
@@ -230,14 +230,14 @@ inline int run(const given_options& o) {
     set_variable("LLMBENCH_HISTORY_DIR", o[o.has("--machines") ? "--machines" : "--folder"]);
     const history_settings set = history_settings_of(environment);
     const std::string folder = set.folder_or(llmbench::history().folder);
-    const std::string now = utc_text(machine_unix_s() + max_clock_skew_s);
+    const history_clock clock = clock_of_machine();
     for (const std::string& file : o.all("--import")) {
         history_store all{.folder = folder};
-        if (std::filesystem::is_directory(folder)) all = read_history(folder, now);
+        if (std::filesystem::is_directory(folder)) all = read_history(folder, clock);
         say(imported(file, all, o["--series"], set.machine) + "\n");
     }
     if (o.has("--import")) return 0;
-    const history_store all = read_history(folder, now);
+    const history_store all = read_history(folder, clock);
     for (std::size_t k = 0; k < std::size(annotating); ++k)
         if (o.has(annotating[k])) {
             say(add_notes(folder, notes_of(o, static_cast<annotation_kind>(k), all.lines)) + "\n");

@@ -488,7 +488,7 @@ void fuzz::stored_result(std::string_view input) {
     may_refuse([&] { read_calibration(s, "calibration.json", "chat"); });
     may_refuse([&] {
         history_lines all;
-        read_history_file(s, "history.jsonl", "2100-01-01T00:00:00Z", all);
+        read_history_file(s, "history.jsonl", {.latest = "2100"}, all);
         for (const history_run& r : all.runs)
             for (const auto& of : r.values)
                 for (const double v : of.repeats)

@@ -73,6 +73,11 @@ struct history_store {
 
 /// The maximum difference between clocks of writing and reading machines.
 inline constexpr double max_clock_skew_s = 600;
+/// The machine's clock, also in virtual time.
+inline history_clock clock_of_machine() {
+    const double now_s = machine_unix_s();
+    return {utc_text(now_s), utc_text(now_s + max_clock_skew_s)};
+}
 
 /// *.jsonl below a folder and cohorts/*.json, by name. No hidden files (a worktree's .git, drafts),
 /// no symbolic links.
@@ -126,8 +131,8 @@ inline std::string bounded_content(const std::filesystem::path& path, std::size_
 }
 
 /// Reads one gate, or all for "". Throws std::invalid_argument with one sentence if the folder is
-/// missing, or a file is invalid, of a later version, or later than `now`.
-inline history_store read_history(const std::string& folder, const std::string& now,
+/// missing, or a file is invalid, of a later version, or of the future.
+inline history_store read_history(const std::string& folder, const history_clock& clock,
                                   const std::string& gate = "") {
     std::error_code none;
     if (!std::filesystem::is_directory(folder, none))
@@ -137,7 +142,7 @@ inline history_store read_history(const std::string& folder, const std::string& 
     const history_files files = files_of_history(folder);
     std::size_t room = max_history_bytes;
     for (const std::filesystem::path& path : files.lines)
-        read_history_file(bounded_content(path, room), path.string(), now, all.lines, gate);
+        read_history_file(bounded_content(path, room), path.string(), clock, all.lines, gate);
     for (const std::filesystem::path& path : files.all_series)
         all.all_series[path.stem().string()] =
             read_series(bounded_content(path, room), path.string());
@@ -147,10 +152,9 @@ inline history_store read_history(const std::string& folder, const std::string& 
 }
 
 /// The history of a gate: all its lines in the folder, as of LLMBENCH_HISTORY_AT, for series_of().
-/// Times are the machine's, also in virtual time.
 inline history_store history_of_gate(const std::string& folder, const std::string& gate,
                                      const std::string& at) {
-    history_store all = read_history(folder, utc_text(machine_unix_s() + max_clock_skew_s), gate);
+    history_store all = read_history(folder, clock_of_machine(), gate);
     all.lines = as_of(std::move(all.lines), at);
     erase_if(all.lines.runs, [&](const history_run& r) { return r.gate != gate; });
     erase_if(all.lines.notes, [&](const history_note& n) { return n.gate != gate; });

@@ -9,7 +9,7 @@ using namespace llmbench::detail;
 
 namespace {
 
-const std::string now = "2026-11-24T00:00:00Z";
+const history_clock clock_of_test{"2026-11-24T00:00:00Z", "2026-11-24T00:10:00Z"};
 
 history_run a_run() {
     return {.id = "20261123T021504Z-e2bbe02a-7c1e9f40.1",
@@ -23,7 +23,7 @@ history_run a_run() {
 }
 history_lines read(const std::string& text) {
     history_lines all;
-    read_history_file(text, "h/a.jsonl", now, all);
+    read_history_file(text, "h/a.jsonl", clock_of_test, all);
     return all;
 }
 std::string refusal(const std::string& text) {
@@ -97,8 +97,29 @@ TEST_CASE("what is no line of a history is refused with its file and number") {
     CHECK(refusal(changed(line, R"("outcome":"passed",)", "")) ==
           "h/a.jsonl:1: it has no field outcome");
     CHECK(refusal(changed(line, "02:15:04Z", "02:75:04Z")).find("h/a.jsonl:1: at is") == 0);
-    CHECK(refusal(std::string(longest_history_line + 1, '{')).find("is no line of a history") !=
-          std::string::npos);
+}
+TEST_CASE("a clock that is a little ahead writes lines that are read") {
+    history_run r = a_run();
+    r.at = "2026-11-24T00:10:00Z";
+    CHECK(read(history_line(r)).runs.size() == 1);
+    r.at = "2026-11-24T00:10:01Z";
+    CHECK(refusal(history_line(r)) ==
+          "h/a.jsonl:1 is of 2026-11-24T00:10:01Z, and now it is 2026-11-24T00:00:00Z: one of the "
+          "two clocks is wrong");
+}
+TEST_CASE("a line that is too long is refused by its length") {
+    history_run r = a_run();
+    r.commit = std::string(longest_history_line, 'c');
+    const std::string line = history_line(r);
+    CHECK(refusal(line) == "h/a.jsonl:1 has " + std::to_string(line.size() - 1) +
+                               " bytes: a line of a history has 65536 at most");
+}
+TEST_CASE("a byte order mark begins any file, also one of those that were put together") {
+    history_run second = a_run();
+    second.id = "b";
+    const std::string mark = "\xEF\xBB\xBF";
+    CHECK(read(mark + history_line(a_run()) + mark + history_line(second)).runs.size() == 2);
+    CHECK(read(mark + "\n").runs.empty());
 }
 TEST_CASE("lines are in the order of their times, and equal ids count once") {
     history_run second = a_run();

@@ -116,11 +116,11 @@ TEST_CASE("a statistic's name tells its metric, its offset and which side is bet
     all.runs[0].more_is_better = {"mean(own_metric)"};
     CHECK_FALSE(own().at_most);
     history_lines again;
-    read_history_line(history_line(all.runs[0]), "f:1", "2027", again);
+    read_history_line(history_line(all.runs[0]), "f:1", {.latest = "2027"}, again);
     CHECK(again.runs[0].more_is_better == all.runs[0].more_is_better);
     CHECK(again.runs[0].objectives.empty());
     all.runs[0].objectives = {"mean(own_metric)"};
-    read_history_line(history_line(all.runs[0]), "f:1", "2027", again);
+    read_history_line(history_line(all.runs[0]), "f:1", {.latest = "2027"}, again);
     CHECK(again.runs.back().objectives == all.runs[0].objectives);
     CHECK(!texts::holds(history_line(run("a", "2026-11-20T00:00:00Z", 1)), "more_is_better"));
 }

@@ -27,7 +27,7 @@ vector<history_entry> two_gates() {
     }
     return gates;
 }
-history_store read(const std::string& folder) { return read_history(folder, "2099"); }
+history_store read(const std::string& folder) { return read_history(folder, {.latest = "2099"}); }
 
 }  // namespace
 

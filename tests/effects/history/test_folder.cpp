@@ -13,7 +13,7 @@ using namespace llmbench::detail;
 
 namespace {
 
-const std::string now = "2026-11-24T00:00:00Z";
+const history_clock clock_of_test{.latest = "2026-11-24T00:00:00Z"};
 
 std::string line(const std::string& id, const std::string& gate = "chat") {
     const history_run r{.id = id, .at = "2026-11-20T00:00:00Z", .gate = gate, .run_series = "c",
@@ -42,7 +42,7 @@ TEST_CASE("every file below a folder is read, but for hidden ones and links") {
     put(dir.file("README.md"), "words");
     put(dir.file("cohorts/c.json"), series_json({.gate = "chat"}));
     std::filesystem::create_symlink("/dev/zero", dir.file("zero.jsonl"));
-    const history_store all = read_history(dir.file(""), now);
+    const history_store all = read_history(dir.file(""), clock_of_test);
     CHECK(all.lines.runs.size() == 3);
     CHECK(all.all_series.at("c").gate == "chat");
     const history_store of = history_of_gate(dir.file(""), "chat", "");
@@ -53,7 +53,7 @@ TEST_CASE("every file below a folder is read, but for hidden ones and links") {
     CHECK_THROWS_WITH_AS(history_of_gate(dir.file(""), "chat", "2020-01"),
                          doctest::Contains("LLMBENCH_HISTORY_AT"), std::invalid_argument);
     put(dir.file("half.jsonl"), line("d").substr(0, 50));
-    CHECK_THROWS_WITH_AS(read_history(dir.file(""), now),
+    CHECK_THROWS_WITH_AS(read_history(dir.file(""), clock_of_test),
                          doctest::Contains("half.jsonl:1 is no line of a history"),
                          std::invalid_argument);
 }
@@ -80,15 +80,22 @@ TEST_CASE("a gate's lines are those whose JSON names it, however it is written")
 }
 TEST_CASE("a folder that is not there, and one of too many files, are refused") {
     const files::scratch dir;
-    CHECK_THROWS_WITH(read_history(dir.file("none"), now),
+    CHECK_THROWS_WITH(read_history(dir.file("none"), clock_of_test),
                       ("there is no history at " + dir.file("none") +
                        ": LLMBENCH_HISTORY=append on main makes it").c_str());
     for (std::size_t i = 0; i < max_history_files; ++i)
         write_file(dir.file(std::to_string(i) + ".jsonl"), "");
-    CHECK(read_history(dir.file(""), now).lines.runs.empty());
+    CHECK(read_history(dir.file(""), clock_of_test).lines.runs.empty());
     write_file(dir.file("more.jsonl"), "");
-    CHECK_THROWS_WITH_AS(read_history(dir.file(""), now),
+    CHECK_THROWS_WITH_AS(read_history(dir.file(""), clock_of_test),
                          doctest::Contains("more than 10000 files"), std::invalid_argument);
+}
+TEST_CASE("a line of the future is held against the real time, and ten minutes more") {
+    const double before_s = machine_unix_s();
+    const history_clock clock = clock_of_machine();
+    CHECK(clock.now >= utc_text(before_s));
+    CHECK(clock.now <= utc_text(machine_unix_s()));
+    CHECK(clock.latest >= utc_text(before_s + max_clock_skew_s));
 }
 TEST_CASE("the variables of a history") {
     CHECK(asked({}).use == history_use::read);

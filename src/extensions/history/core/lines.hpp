@@ -145,16 +145,25 @@ inline double in_six_digits(double v) {
     return parsed_number<double>(printed("%.5e", v)).value_or(not_a_number);
 }
 
-inline void check_is_past(const std::string& what, const std::string& at, const std::string& now) {
-    if (at > now)
-        refuse({what, " is of ", at, ", and now it is ", now, ": one of the two clocks is wrong"});
+/// The time of this machine, and the latest that a line may have: the writer's clock may be ahead.
+struct history_clock {
+    std::string now{}, latest{};
+};
+inline void check_is_past(const std::string& what, const std::string& at,
+                          const history_clock& clock) {
+    if (at > clock.latest)
+        refuse({what, " is of ", at, ", and now it is ", clock.now,
+                ": one of the two clocks is wrong"});
 }
 /// Adds a line's content. `where` is its file and number. Throws std::invalid_argument with one
-/// sentence if it is invalid, of a later schema, or later than `now`.
+/// sentence if it is invalid, of a later schema, or of the future.
 inline void read_history_line(std::string_view line, const std::string& where,
-                              const std::string& now, history_lines& to) {
+                              const history_clock& clock, history_lines& to) {
+    if (line.size() > longest_history_line)
+        refuse({where, printed(" has %zu bytes: a line of a history has %zu at most", line.size(),
+                               longest_history_line)});
     json_reader json;
-    const json_view* const v = line.size() <= longest_history_line ? json.read(line) : nullptr;
+    const json_view* const v = json.read(line);
     const std::string_view schema = v ? string_member(*v, "schema") : "";
     if (!schema.starts_with("llmbench/history/"))
         refuse({where, " is no line of a history: ", printable(line, 60)});
@@ -164,7 +173,7 @@ inline void read_history_line(std::string_view line, const std::string& where,
     field_reader reader({*v, where}, reads::whole);
     if (member(*v, "mark")) return fields_of(reader, to.notes.emplace_back());
     fields_of(reader, to.runs.emplace_back());
-    check_is_past(where, to.runs.back().at, now);
+    check_is_past(where, to.runs.back().at, clock);
 }
 /// Whether a complete line in our format is about another gate. It is not parsed, because each of
 /// many gates reads all lines.
@@ -183,13 +192,14 @@ inline bool is_of_another_gate(std::string_view line, const std::string& gate) {
 }
 /// All lines of a file, or those of one gate, without empty ones.
 inline void read_history_file(std::string_view text, const std::string& file,
-                              const std::string& now, history_lines& to,
+                              const history_clock& clock, history_lines& to,
                               const std::string& gate = "") {
     const std::string quoted = gate.empty() ? "" : json_quoted(gate);
     for (std::size_t number = 1; !text.empty(); ++number) {
-        const std::string_view line = taken_part(text, "\n");
+        std::string_view line = taken_part(text, "\n");
+        if (line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);  // of any file put together
         if (!trimmed(line).empty() && !is_of_another_gate(line, quoted))
-            read_history_line(line, file + ":" + std::to_string(number), now, to);
+            read_history_line(line, file + ":" + std::to_string(number), clock, to);
     }
 }
 
