@@ -10,14 +10,17 @@
 #include "core/measured/server_values.hpp"
 #include "core/planning/planning.hpp"
 #include "core/server_metrics/server_names.hpp"
+#include "core/wire/url.hpp"
 #include "effects/gates/gate_servers.hpp"
 #include "effects/gates/slot.hpp"
 #include "effects/net/blocking_http.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/console.hpp"
+#include "effects/system/environment.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/targets/inquiries.hpp"
 #include "effects/targets/live_target.hpp"
+#include "effects/targets/process.hpp"
 #include "effects/targets/server_pages.hpp"
 #include "extensions/work/api.hpp"
 #include "extensions/work/core/judged.hpp"
@@ -30,22 +33,26 @@
 
 #include <algorithm>  // max
 #include <optional>
-#include <stdexcept>  // invalid_argument
+#include <stdexcept>  // invalid_argument, runtime_error
 #include <string>
 #include <utility>  // move
 
 namespace llmbench_program {
 
-/// The path by which a server forgets what its prefix cache has, "" if it has none.
-inline std::string reset_path_of(const live_target& target) {
+/// Finds the path by which a server forgets what its prefix cache has.
+inline void find_reset(counted_work& w, const live_target& target) {
     constexpr double within_s = 10;
     const load_target& to = target.load();
     for (const char* path : {"/reset_prefix_cache", "/flush_cache"}) {
         const http_answer a =
             blocking_post(to, inquiry_path(to, path), to.fields, "{}", within_s);
-        if (a.status == 200) return path;
+        const std::string fault = fault_of_post(a, to);
+        if (fault.empty()) w.reset = path;
+        if (fault.empty()) return;
+        const bool is_no_path = a.status == 404 || a.status == 405 || a.status == 501;
+        if (!is_no_path && w.reset_fault.empty())
+            w.reset_fault = joined({"POST ", path, " ", fault});
     }
-    return {};
 }
 inline scenario load_of(const counted_work& w, const any_target& server, const slo& objective) {
     scenario s{.target = server,
@@ -62,7 +69,10 @@ inline scenario load_of(const counted_work& w, const any_target& server, const s
 /// Why nothing is expected of prompts on this server, "" if it is.
 inline std::string why_no_model(const counted_work& w, const any_target& server,
                                 const live_target& target) {
-    if (!w.is_reset()) return "nothing empties the server's prefix cache before a load";
+    if (!w.is_reset())
+        return w.reset_fault.empty() ? "nothing empties the server's prefix cache before a load"
+                                     : "the server's prefix cache was not emptied: " +
+                                           w.reset_fault;
     try {
         const scenario s = load_of(w, server, cached_tokens == expected);
         detail::check_counters(target, planned(s, 1));
@@ -105,10 +115,11 @@ inline std::string add_load(counted_work& w, const repeat_data& d) {
 /// Which options of the server would show more.
 inline vector<std::string> advice_of(const counted_work& w, const repeat_data& d) {
     vector<std::string> all;
-    if (!w.is_reset() && w.server == "vLLM")
+    const bool has_no_path = !w.is_reset() && w.reset_fault.empty();
+    if (has_no_path && w.server == "vLLM")
         all.push_back("Start vLLM with VLLM_SERVER_DEV_MODE=1: then POST /reset_prefix_cache "
                       "empties its prefix cache, and what is cached can be counted.");
-    else if (!w.is_reset())
+    else if (has_no_path)
         all.push_back("This server has no path that empties its prefix cache: give its --command "
                       "in place of --url, and it is started anew before each load.");
     const bool says_cached =
@@ -123,6 +134,21 @@ inline vector<std::string> advice_of(const counted_work& w, const repeat_data& d
     return all;
 }
 
+/// Sends the load twice. Returns why nothing can be counted, "" if it can.
+inline std::string fault_of_loads(counted_work& w, const plan& p, live_target& target) {
+    std::optional<repeat_data> last;
+    for (int number = 0; number < 2; ++number) {
+        say(printed("load %d of 2 ...\n", number + 1));
+        try {
+            last = counted_load(p, target, number);
+        } catch (const std::runtime_error& e) { return e.what(); }
+        if (stop_asked.load()) return "it was interrupted";
+        if (std::string fault = add_load(w, *last); !fault.empty()) return fault;
+    }
+    w.advice = advice_of(w, *last);
+    return {};
+}
+
 inline int count_work(const given_options& o) {
     if (server_is_missing(o))
         refuse({"no server is named: give --url http://127.0.0.1:8000, or --command 'llama-server "
@@ -132,7 +158,10 @@ inline int count_work(const given_options& o) {
     if (o.has("--command")) asked.texts["--restart"] = {""};
     const any_target server = target_of(asked);
     counted_work w;
-    w.command = o["--command"];
+    w.ready = o["--ready"];
+    w.api = o.has("--api") ? o["--api"] : environment("LLMBENCH_API");
+    w.model = o["--model"];
+    w.metrics_url = shown_url(o["--metrics-url"]);
     if (o.has("--users")) w.users = whole_of(o.one("--users"), 1, 1000);
     if (o.has("--prompt-tokens")) w.prompt_tokens = whole_of(o.one("--prompt-tokens"), 1, 1000000);
     live_target target(server, run_variant::candidate);
@@ -141,23 +170,17 @@ inline int count_work(const given_options& o) {
         refuse({"work is counted on the server's page of metrics, and it has none (",
                 target.pages().problem, "): ", how_to_switch_on});
     w.url = target.facts().url;
+    w.command = masked_command(o["--command"], target.load().secrets);
     w.server = target.pages().of;
-    if (w.command.empty()) w.reset = reset_path_of(target);
+    if (w.command.empty()) find_reset(w, target);
     w.no_model = why_no_model(w, server, target);
     const plan p = planned(load_of(w, server, server_requests == expected), 1);
     learn_of(target, *p.sent, infinity);
     target.note_load();  // what was asked is in its cache: it rests, or is started anew
-    std::optional<repeat_data> last;
-    for (int number = 0; number < 2; ++number) {
-        say(printed("load %d of 2 ...\n", number + 1));
-        last = counted_load(p, target, number);
-        if (stop_asked.load()) return exit_code_of(gate_outcome::invalid);
-        if (const std::string fault = add_load(w, *last); !fault.empty()) {
-            say("nothing can be counted: " + fault + "\n");
-            return exit_code_of(gate_outcome::invalid);
-        }
+    if (const std::string fault = fault_of_loads(w, p, target); !fault.empty()) {
+        say("nothing can be counted: " + fault + "\n");
+        return exit_code_of(gate_outcome::invalid);
     }
-    w.advice = advice_of(w, *last);
     erase_if(w.rows, [](const work_row& r) {
         const bool is_of_drafts = r.name == "drafted_tokens" || r.name == "accepted_tokens";
         return !r.is_reported() || (is_of_drafts && r.is_equal() && r.seen.front() == 0);

@@ -5,12 +5,14 @@
 #include "core/base/text.hpp"
 #include "core/base/vector.hpp"
 #include "core/reports/tables.hpp"
+#include "extensions/work/core/judged.hpp"
 #include "extensions/work/core/planned.hpp"
 #include "program/values.hpp"
 
 #include <cmath>  // isnan
 #include <cstddef>  // size_t
 #include <string>
+#include <utility>  // pair
 
 namespace llmbench_program {
 
@@ -34,8 +36,10 @@ struct work_row {
 /// Loads of the same requests on one server, one after the other, and what came of them.
 struct counted_work {
     std::string url{}, server{};   // "vLLM", "" if unknown
+    std::string ready{}, api{}, model{}, metrics_url{};  // as given, "" if not
     long long conversations = 8, turns = 3, prompt_tokens = 128, answer_tokens = 32, users = 4;
     std::string reset{};           // the path that empties the prefix cache, "" for none
+    std::string reset_fault{};     // why no post empties it, "" if the server has no such path
     std::string command{};         // that starts the server anew for each load, "" for none
     std::string no_model{};        // why nothing is expected of prompts, "" if it is
     vector<work_row> rows{};
@@ -46,6 +50,12 @@ struct counted_work {
     bool is_primed() const { return server == "SGLang" && users > 1 && is_reset(); }
     /// Whether requests at once make its counts of prompts depend on time.
     bool is_by_slot() const { return server == "llama.cpp" && users > 1; }
+    /// Whether the last load found in the cache what the first had computed.
+    bool is_left_warm() const {
+        return any_of(rows, [](const work_row& r) {
+            return r.name == "prefilled_tokens" && is_far_less(r.seen.back(), r.seen.front());
+        });
+    }
 };
 
 /// The objectives that such a load can have: of counts that repeat, where they do not depend on
@@ -74,6 +84,8 @@ inline std::string finding_of(const work_row& r, const counted_work& w) {
     if (!r.is_equal()) {
         if (r.name == "engine_steps" && w.users > 1)
             return "differs: which requests share a step depends on time";
+        if (!w.reset.empty() && w.is_left_warm() && is_of_prompts(r.name))
+            return "differs: POST " + w.reset + " did not empty the cache";
         return "differs";
     }
     if (r.name == "engine_steps" && w.users > 1)
@@ -94,15 +106,32 @@ inline std::string preparation_of(const counted_work& w, const std::string& begi
     return begin + (w.reset.empty() ? "" : reset) + (are_two ? ", " : "") +
            (w.is_primed() ? prime : "") + end;
 }
+/// The server of the gate; "" if nothing but its URL is known, which LLMBENCH_URL has.
+inline std::string cpp_target(const counted_work& w) {
+    using field = std::pair<const char*, std::string>;
+    const auto quoted = [](const std::string& s) { return s.empty() ? "" : json_quoted(s); };
+    const std::string model = quoted(w.model), page = quoted(w.metrics_url);
+    const bool starts = !w.command.empty();
+    const vector<field> fields = starts ? vector<field>{{"command", quoted(w.command)},
+                                                        {"ready", quoted(w.ready)},
+                                                        {"restart_between_repeats", "true"},
+                                                        {"api", w.api},
+                                                        {"model", model},
+                                                        {"metrics_url", page}}
+                                        : vector<field>{{"model", model},
+                                                        {"api", w.api},
+                                                        {"metrics_url", page}};
+    const std::string begin = starts ? ".target = process{" : ".target = endpoint{";
+    const std::string next = ",\n          " + std::string(begin.size(), ' ');
+    std::string text;
+    for (const auto& [name, value] : fields)
+        if (!value.empty()) text += (text.empty() ? begin : next) + "." + name + " = " + value;
+    return text.empty() ? text : text + "},\n          ";
+}
 inline std::string cpp_gate(const counted_work& w) {
     std::string slos;
     for (const std::string& o : objectives_of(w))
         slos += (slos.empty() ? "" : ",\n                   ") + o;
-    const std::string started =
-        w.command.empty() ? ""
-                          : ".target = process{.command = " + json_quoted(w.command) +
-                                ",\n                            .restart_between_repeats = true},"
-                                "\n          ";
     return printed("#include \"llmbench_work.hpp\"    // after llmbench.hpp\n\n"
                    "TEST_CASE(\"the work of %lld requests\") {\n"
                    "    gate({%s.workload = conversations{.turns = fixed(%lld), "
@@ -110,7 +139,7 @@ inline std::string cpp_gate(const counted_work& w) {
                    "                                    .output_tokens = fixed(%lld)},\n"
                    "          .arrivals = closed_loop(%lld),\n"
                    "          .requests = %lld,\n",
-                   w.requests(), started.c_str(), w.turns, w.prompt_tokens, w.answer_tokens,
+                   w.requests(), cpp_target(w).c_str(), w.turns, w.prompt_tokens, w.answer_tokens,
                    w.users, w.requests()) +
            "          .slos = {" + slos + "}" +
            preparation_of(w, ",\n          .prepare = {", "post(\"" + w.reset + "\")", "prime()",
@@ -121,11 +150,19 @@ inline std::string toml_gate(const counted_work& w) {
     std::string slos;
     for (const std::string& o : objectives_of(w))
         slos += (slos.empty() ? "\"" : ",\n       \"") + o + "\"";
-    const std::string server = w.command.empty()
-                                   ? "url = " + json_quoted(w.url)
-                                   : "command = " + json_quoted(w.command) + "\nrestart = true";
+    std::string server;
+    const auto add = [&](const char* key, const std::string& text) {
+        if (!text.empty()) server += key + (" = " + json_quoted(text)) + "\n";
+    };
+    if (w.command.empty()) add("url", w.url);
+    add("command", w.command);
+    if (!w.command.empty()) server += "restart = true\n";
+    add("ready", w.ready);
+    add("api", w.api);
+    add("model", w.model);
+    add("metrics-url", w.metrics_url);
     return printed("[\"the work of %lld requests\"]\n", w.requests()) + server +
-           printed("\nusers = %lld\nrequests = %lld\nturns = %lld\nprompt-tokens = %lld\n"
+           printed("users = %lld\nrequests = %lld\nturns = %lld\nprompt-tokens = %lld\n"
                    "output-tokens = %lld\n",
                    w.users, w.requests(), w.turns, w.prompt_tokens, w.answer_tokens) +
            preparation_of(w, "prepare = [", "{post = \"" + w.reset + "\"}", "{prime = true}",
@@ -157,8 +194,12 @@ inline std::string counted_text(const counted_work& w) {
     for (const std::string& a : w.advice) s += "\n" + a + "\n";
     if (objectives_of(w).empty())
         return s + "\nNo count repeats: there is no gate to paste.\n";
-    return s + "\nThe gate, in C++:\n\n" + cpp_gate(w) +
-           "\nand in a file, for `llmbench run --config gates.toml`:\n\n" + toml_gate(w);
+    s += "\nThe gate, in C++:\n\n" + cpp_gate(w) +
+         "\nand in a file, for `llmbench run --config gates.toml`:\n\n" + toml_gate(w);
+    if (s.find("***") != std::string::npos)
+        s += "\n*** stands for a secret: put it back by an environment variable, $NAME in the "
+             "command or LLMBENCH_URL for the URL.\n";
+    return s;
 }
 
 }  // namespace llmbench_program

@@ -235,7 +235,8 @@ inline int explain_gates(const given_options& o) {
                 if (of.outcome != gate_outcome::skipped) worst = worse_of(worst, of.outcome);
                 if (of.is_modelled()) model = of.rehearsal.model;
                 all.push_back(explained(*g, of, std::move(left_out)));
-                if (costs.budget_s > 0 && of.refusal.empty())
+                const bool has_noise = !of.under.counts_work;
+                if (costs.budget_s > 0 && of.refusal.empty() && has_noise)
                     add_designs(o, calibration, *g, costs, all.back());
             });
         }

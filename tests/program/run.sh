@@ -840,6 +840,18 @@ counts() {
     says "PASS" "cached_tokens == expected"
     ends 0 explain counted.toml
     says_like '^  cached_tokens == expected +the first number that misses it: counts have no noise$'
+    ends 0 explain counted.toml --budget 10min
+    says_not "a fixed limit"
+    # What is given of the server is in the gate; another API has other prompts.
+    ends 0 count --url "http://127.0.0.1:$at" --api openai_completions --metrics-url /metrics
+    says '.target = endpoint{.api = openai_completions,' 'metrics-url = "/metrics"'
+    sed -n '/^\["the work of 24 requests"\]/,$p' "$log" > completions.toml
+    ends 0 run --config completions.toml
+    # A secret of the command is not printed, but a variable is.
+    CODE=known ends 0 count --prompt-tokens 16 \
+        --command "PASSWORD=sesame OWN_KEY=\$CODE '$llmbench' serve --decode-step 1ms --port {port}"
+    says "PASSWORD=*** OWN_KEY=\$CODE" "*** stands for a secret: put it back by an environment variable"
+    says_not sesame
     kill "$engine"
     wait "$engine" 2> /dev/null || true
     # The same gate on a server that has larger blocks, and on one that has lost its prefix cache.

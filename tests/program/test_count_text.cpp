@@ -74,6 +74,52 @@ TEST_CASE("without an empty cache there is no objective on what it holds") {
     CHECK_FALSE(holds(text, "url = "));
 }
 
+TEST_CASE("both gates have what was given of the server") {
+    counted_work w = of_vllm();
+    w.api = "openai_completions";
+    CHECK(holds(cpp_gate(w), "gate({.target = endpoint{.api = openai_completions},\n"
+                             "          .workload = "));
+    w.model = "a \"b\"";
+    w.metrics_url = "/own/metrics";
+    CHECK(holds(cpp_gate(w), "gate({.target = endpoint{.model = \"a \\\"b\\\"\",\n"
+                             "                             .api = openai_completions,\n"
+                             "                             .metrics_url = \"/own/metrics\"},\n"
+                             "          .workload = "));
+    CHECK(holds(toml_gate(w), "]\nurl = \"http://127.0.0.1:8000\"\napi = \"openai_completions\"\n"
+                              "model = \"a \\\"b\\\"\"\nmetrics-url = \"/own/metrics\"\n"
+                              "users = 4\n"));
+    w.command = "serve --port {port}";
+    w.ready = "/up";
+    CHECK(holds(cpp_gate(w), "gate({.target = process{.command = \"serve --port {port}\",\n"
+                             "                            .ready = \"/up\",\n"
+                             "                            .restart_between_repeats = true,\n"
+                             "                            .api = openai_completions,\n"
+                             "                            .model = "));
+    CHECK(holds(toml_gate(w), "\nrestart = true\nready = \"/up\"\napi = \"openai_completions\"\n"));
+}
+
+TEST_CASE("a secret that is not printed is to be put back") {
+    counted_work w = of_vllm();
+    const std::string says = "*** stands for a secret: put it back by an environment variable";
+    CHECK_FALSE(holds(counted_text(w), says));
+    w.command = "serve --api-key *** --port {port}";
+    CHECK(holds(counted_text(w), says));
+}
+
+TEST_CASE("a post that did not empty the cache is named") {
+    counted_work w = of_vllm();
+    w.rows = {row("prefilled_tokens", 3680, 96, 3680), row("cached_tokens", 2976, 6560, 2976),
+              row("generated_tokens", 768, 767)};
+    const std::string says = "differs: POST /reset_prefix_cache did not empty the cache";
+    CHECK(finding_of(w.rows[0], w) == says);
+    CHECK(finding_of(w.rows[1], w) == says);
+    CHECK(finding_of(w.rows[2], w) == "differs");
+    w.rows[0].seen = {3680, 3552};
+    CHECK(finding_of(w.rows[0], w) == "differs");
+    w.rows[0].seen = {3680, not_a_number};
+    CHECK(finding_of(w.rows[1], w) == "differs");
+}
+
 TEST_CASE("several users of SGLang are primed, and slots of llama-server have no exact prompts") {
     counted_work w = of_vllm();
     w.server = "SGLang";

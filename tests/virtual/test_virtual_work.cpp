@@ -278,6 +278,26 @@ TEST_CASE("a load whose repeats differ is inconclusive, unless all are on one si
     CHECK(at(3).outcome == verdict::inconclusive);
 }
 
+TEST_CASE("repeats that differ as a post was answered and emptied nothing say so") {
+    const logging_server server(quick_engine());
+    const meddler lies(server.port(), [](const std::string& request) {
+        const bool is_reset = request.starts_with("POST /reset_prefix_cache");
+        return std::vector<std::string>{is_reset ? "GET /health HTTP/1.1\r\nHost: a\r\n\r\n"
+                                                 : request};
+    });
+    scenario s = talks_on(at(lies.url()), "not emptied", 1);
+    s.slos = {prefilled_tokens == expected, cached_tokens == expected};
+    const result r = run(s);
+    for (const char* objective : {"prefilled_tokens == expected", "cached_tokens == expected"}) {
+        CHECK(outcome_of(r, objective) == verdict::inconclusive);
+        const std::string reason = reason_of(r, objective);
+        CAPTURE(reason);
+        CHECK(reason.starts_with("repeats differ, "));
+        CHECK(reason.find(": the last repeat found in the cache what the first one had computed: "
+                          "nothing emptied it before") != std::string::npos);
+    }
+}
+
 TEST_CASE("failed requests, others' requests, and a restart make counts invalid") {
     engine e = quick_engine();
     e.faults.error_rate = 10_pct;

@@ -55,10 +55,9 @@ inline std::string replacing_its_shell(const std::string& command) {
     return is_plain && !is_of_shell ? "exec " + command : command;
 }
 
-/// A command line for reports: known secrets are masked, and so are the values of options whose
-/// names tell of one, `--api-key x` or `--api-key=x`.
-inline std::string command_for_reports(const std::string& command,
-                                       const vector<std::string>& secrets) {
+/// A command line with *** for known secrets, and for the values of options whose names tell of
+/// one, `--api-key x` or `--api-key=x`. A variable, "$KEY", is no secret.
+inline std::string masked_command(const std::string& command, const vector<std::string>& secrets) {
     std::string out;
     bool is_secret = false;
     for (std::size_t at = 0; at < command.size();) {
@@ -67,14 +66,20 @@ inline std::string command_for_reports(const std::string& command,
         std::string name(word.substr(0, word.find('=')));
         std::replace(name.begin(), name.end(), '-', '_');
         const bool has_value = name.size() < word.size(), names_one = names_secret(name);
-        if (is_secret && !word.empty()) out += "***";
+        const std::string_view value = word.substr(has_value && !is_secret ? name.size() + 1 : 0);
+        if (value.starts_with("$") || value.starts_with("\"$")) out += word;
+        else if (is_secret && !word.empty()) out += "***";
         else if (names_one && has_value) out += std::string(word.substr(0, name.size())) + "=***";
         else out += word;
         if (!word.empty()) is_secret = names_one && !has_value && word.front() == '-';
         if (end < command.size()) out += command[end];
         at = end + 1;
     }
-    return printable(without_secrets(out, secrets), 1000);
+    return without_secrets(out, secrets);
+}
+inline std::string command_for_reports(const std::string& command,
+                                       const vector<std::string>& secrets) {
+    return printable(masked_command(command, secrets), 1000);
 }
 
 /// Enters the directory "$1" and sets the limit of open files "$2", if given. Waits for a line, so

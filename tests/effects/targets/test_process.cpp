@@ -252,5 +252,8 @@ TEST_CASE("a command is told without its secrets") {
     CHECK(told("serve --api-key=sesame  -x") == "serve --api-key=***  -x");
     CHECK(told("HF_TOKEN=abc serve --hub hf_12345") == "HF_TOKEN=*** serve --hub ***");
     CHECK(told("a\n--tokens 5") == "a\\n--tokens 5");
+    CHECK(told("serve --api-key $KEY --hf-token=\"${HF}\"") ==
+          "serve --api-key $KEY --hf-token=\"${HF}\"");
+    CHECK(told("serve --api-key a=$b") == "serve --api-key ***");
     CHECK(told("") == "");
 }
