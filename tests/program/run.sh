@@ -852,6 +852,26 @@ counts() {
         --command "PASSWORD=sesame OWN_KEY=\$CODE '$llmbench' serve --decode-step 1ms --port {port}"
     says "PASSWORD=*** OWN_KEY=\$CODE" "*** stands for a secret: put it back by an environment variable"
     says_not sesame
+    # counted_behind EXIT_CODE PROMPT_TOKENS STATUS...: on that server, behind one that answers its resets so
+    counted_behind() {
+        local front
+        front=$(python3 "$tests/support/free_ports.py" 1)
+        python3 "$tests/program/resets.py" "$front" "http://127.0.0.1:$at" "${@:3}" > front.log 2>&1 &
+        served+=" $!"
+        wait_for_port "$front"
+        ends "$1" count --users 1 --prompt-tokens "$2" --url "http://127.0.0.1:$front"
+    }
+    counted_behind 0 128 404
+    says "Start vLLM with VLLM_SERVER_DEV_MODE=1"
+    counted_behind 0 128 500
+    says "the server's prefix cache was not emptied: POST /reset_prefix_cache was answered with HTTP 500: "
+    says_not "VLLM_SERVER_DEV_MODE"
+    counted_behind 0 129 200
+    says_like '^  prefilled_tokens .* differs: POST /reset_prefix_cache did not empty the cache$'
+    counted_behind 0 129 200
+    says_like '^  prefilled_tokens .* fewer than expected, as if POST /reset_prefix_cache had emptied nothing$'
+    counted_behind 3 128 200 200 500
+    says "nothing can be counted: prepare, before repeat 2 on http://127.0.0.1:" "was answered with HTTP 500"
     kill "$engine"
     wait "$engine" 2> /dev/null || true
     # The same gate on a server that has larger blocks, and on one that has lost its prefix cache.

@@ -118,6 +118,11 @@ TEST_CASE("a post that did not empty the cache is named") {
     CHECK(finding_of(w.rows[0], w) == "differs");
     w.rows[0].seen = {3680, not_a_number};
     CHECK(finding_of(w.rows[1], w) == "differs");
+    // It was left by a program before.
+    w.rows = {row("prefilled_tokens", 96, 96, 3680), row("generated_tokens", 700, 700, 768)};
+    CHECK(finding_of(w.rows[0], w) ==
+          "equal, 3584 fewer than expected, as if POST /reset_prefix_cache had emptied nothing");
+    CHECK(finding_of(w.rows[1], w) == "equal, 68 fewer than expected");
 }
 
 TEST_CASE("several users of SGLang are primed, and slots of llama-server have no exact prompts") {
