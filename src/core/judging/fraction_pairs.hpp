@@ -193,8 +193,7 @@ public:
         d.fractions = p;
         d.last = analysis_of_fractions(s, p, distances_, t.rule, stored_);
         return {.outcome = d.last.outcome, .n = p.trials, .takes = takes,
-                .is_of_days =
-                    std::fabs(p.mine - p.other) < 2 * t.stored.day_sd * p.other};
+                .is_of_days = std::fabs(p.mine - p.other) < 2 * stored_.day_sd / s.factor};
     }
     void end(decision& d, sought) const override {
         d.decided_by = verdict_method::t;

@@ -245,7 +245,8 @@ inline double prior_sd_of(const judging_parameters& t, const slo& s, bool are_pa
     if (is_of_start(s.statistic.metric) || is_of_recovery(s.statistic.metric))
         return prior_startup_sd;
     // Of the same questions most are always right or always wrong.
-    if (s.statistic.metric == metric_id::accuracy) return prior_accuracy_sd;
+    if (s.statistic.metric == metric_id::accuracy)
+        return are_pairs ? prior_accuracy_sd : prior_accuracy_sd / std::sqrt(2.0);
     // A log ratio has the noise of both its runs or statistics.
     const bool is_of_two = is_ratio(s.statistic.metric) || (!is_absolute(s) && are_pairs);
     const double uncalibrated = is_of_two ? prior_sd * std::sqrt(2.0) : prior_sd;

@@ -72,6 +72,21 @@ slo_verdict verdict_on_stored(int mine, int stored, const slo& s, double day_sd 
                                  vector<kept_counts>(5, each), day_sd), s);
 }
 
+/// 200 questions in each of five repeats, of which so many are answered wrongly, and a stored run
+/// that has so many wrong.
+slo_verdict verdict_on_wrong(int mine, int stored, const slo& s) {
+    vector<request> requests;
+    for (int i = 0; i < 200; ++i) requests.push_back(answered(10.0 * i, 50));
+    repeat_data d = repeat_of(requests);
+    for (std::size_t i = 0; i < d.records.size(); ++i) {
+        d.records[i].conversation = static_cast<long long>(i);
+        d.records[i].right = i * 7 % 200 >= static_cast<std::size_t>(mine);
+        d.records[i].graded = "7";
+    }
+    const kept_counts each{static_cast<double>(stored), 200, 1};
+    return judged(against_counts(vector<repeat_data>(5, d), s, vector<kept_counts>(5, each)), s);
+}
+
 }  // namespace
 
 TEST_CASE("the score of paired answers is the published one") {
@@ -197,6 +212,37 @@ TEST_CASE("a fraction of a stored run has the spread between days") {
     // Half of the 2 % between days is an error of a point, which two points are not enough for.
     CHECK(verdict_on_stored(10, 10, s, 0.5).outcome == verdict::inconclusive);
     CHECK(input(verdict_on_stored(10, 10, s, 0.5), "day_to_day_sd") == about(0.01));
+}
+
+TEST_CASE("a fraction that is met is judged as the misses that it leaves, on another day as well") {
+    const slo of_errors = error_rate <= baseline + 1_pct, of_good = goodput(ttft <= 1_s) >= baseline - 1_pct;
+    for (const auto& [mine, stored] : {std::pair{1, 1}, {20, 1}, {5, 0}, {10, 10}, {60, 0}}) {
+        CAPTURE(mine);
+        const slo_verdict bad = verdict_on_stored(mine, stored, of_errors),
+                          good = verdict_on_stored(mine, stored, of_good);
+        CHECK(good.outcome == bad.outcome);
+        CHECK(std::fabs(good.measured + bad.measured) < 1e-9);
+        CHECK(std::fabs(good.estimate.low + bad.estimate.high) < 1e-9);
+        CHECK(std::fabs(good.estimate.high + bad.estimate.low) < 1e-9);
+        CHECK(std::fabs(input(good, "day_to_day_sd") - input(bad, "day_to_day_sd")) < 1e-9);
+    }
+    CHECK(verdict_on_stored(55, 0, goodput(ttft <= 1_s) >= baseline - 5_pct).outcome == verdict::fail);
+}
+
+TEST_CASE("right answers pass and fail against a stored run") {
+    for (const slo& s : {accuracy >= baseline - 1_pct, accuracy >= 0.98 * baseline}) {
+        CAPTURE(str(s.text()));
+        CHECK(verdict_on_wrong(0, 0, s).outcome == verdict::pass);
+        CHECK(verdict_on_wrong(26, 0, s).outcome == verdict::fail);
+        CHECK(verdict_on_wrong(46, 20, s).outcome == verdict::fail);
+    }
+    CHECK(input(verdict_on_wrong(0, 0, accuracy >= 0.98 * baseline), "day_to_day_sd") == 0);
+    // Of 90 % right answers the tenth that is wrong changes, by a twentieth.
+    const slo_verdict same = verdict_on_wrong(20, 20, accuracy >= 0.98 * baseline);
+    CHECK(same.outcome == verdict::pass);
+    CHECK(input(same, "day_to_day_sd") == about(0.05 * 0.1 / 0.9));
+    // Where fewer are right than wrong, those change.
+    CHECK(input(verdict_on_wrong(160, 160, accuracy >= 0.98 * baseline), "day_to_day_sd") == about(0.05));
 }
 
 TEST_CASE("errors of one stored repeat alone are no steady rate to be better than") {
