@@ -104,6 +104,7 @@ struct answer_counts {
     std::size_t equal_openings = 0;           // whose texts begin alike, of prompts that do not
     /// Whether answers do not depend on what was asked.
     bool are_alike() const { return equal_openings >= 10 && 2 * equal_openings > completed; }
+    double alike() const { return as_number(equal_openings) / as_number(completed); }
     std::size_t equal_prompts = 0;            // with the most frequent prompt tokens, if unlikely
     int equal_tokens = 0;
     std::size_t over_content = 0;             // more tokens in usage than in the text

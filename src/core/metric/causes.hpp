@@ -276,8 +276,8 @@ inline constexpr auto cause_table = [] {
          "event may bring several tokens or a part of one, so how many there were is not known; "
          "if each event is one token, say options.events_are_tokens"},
         {alike_alone, "alike_alone", "requests,completed", "{some_completed} begin with one text, "
-         "whatever was asked, and the baseline's do not: a broken model can be fast, which "
-         "accuracy or same_answers shows"},
+         "whatever was asked, and far fewer of the baseline's do: a broken model can be fast, "
+         "which accuracy or same_answers shows"},
         {share_machine, "share_machine", "lost", "at once both servers answer {lost:.3g%} % slower "
          "than alone, and 10 % may be: they share a machine, where each takes the other's time; "
          "compare them in turns (.pairs = in_turns) or with compare()"},
