@@ -80,10 +80,15 @@ inline bool is_judged_as_measured(const verdict_numbers& v) {
     const bool is_near = off <= 0.005 * std::fabs(v.measured);  // false for NaN
     return is_near && (value <= v.limit) == (v.measured <= v.limit);
 }
+/// Whether the measured value is outside the interval, which is of the judged value.
+inline bool is_beside_interval(const verdict_numbers& v) {
+    return has_interval(v) && (v.measured < v.estimate.low || v.measured > v.estimate.high);
+}
 /// "typical repeat 39.1 ms", "" if the value that is judged reads as the measured one.
 inline std::string basis_text(const verdict_numbers& v, auto* text_of) {
     const std::string value = text_of(v, v.estimate.value);
-    const bool reads_alike = value == text_of(v, v.measured) || is_judged_as_measured(v);
+    const bool reads_alike = value == text_of(v, v.measured) ||
+                             (is_judged_as_measured(v) && !is_beside_interval(v));
     return filled("[{name} {value}]",
                   {{"name", reads_alike ? "" : basis_name(v)}, {"value", value}});
 }
@@ -110,13 +115,17 @@ inline std::string smallest_miss_text(const verdict_numbers& v) {
 }
 /// The smallest miss helps where a verdict is open; a whole line has it always.
 enum class line_length : unsigned char { short_line, whole_line };
+/// What a verdict counts in its repeats.
+inline const char* trial_of(const verdict_numbers& v) {
+    return is_of_sessions(v.objective.statistic.metric) ? "session" : "request";
+}
 /// "5 repeats x 200 requests", "" if there are none.
 inline std::string counted_in_text(const slo_verdict& v, bool is_of_loads) {
     if (v.repeats <= 0) return {};
-    return filled("{repeats} {unit}{is_one?|s}{is_at_limit? at the limit} x {requests} requests",
+    return filled("{repeats} {unit}{is_one?|s}{is_at_limit? at the limit} x {requests} {trial}s",
                   {{"repeats", v.repeats}, {"unit", v.unit}, {"is_one", v.repeats == 1},
                    {"is_at_limit", is_of_loads && v.counted_in != verdict_unit::pair},
-                   {"requests", v.requests / v.repeats}});
+                   {"requests", v.requests / v.repeats}, {"trial", trial_of(v)}});
 }
 /// The objective is padded to `width`, so that the lines of a gate align.
 inline verdict_parts parts_of(const slo_verdict& v, std::size_t width,

@@ -443,7 +443,7 @@ inline std::string unit_text(metric_unit unit, double v, int digits) {
 inline std::string value_text(metric_id m, double v) {
     const metric_unit unit = facts_of(m).unit;
     if (std::isnan(v)) return "none";
-    if (is_capacity(m) && std::isinf(v)) return "infinite";
+    if (std::isinf(v)) return "infinite";
     if (is_of_work(m)) return printed("%.15g", v);
     if (unit == metric_unit::time) return time_text(v);
     if (unit == metric_unit::energy && v < 1) return digits_text(v * 1e3, 3) + " mJ";

@@ -172,7 +172,7 @@ inline std::string summary_of(const gate_report& g) {
              {{"line", c->line}, {"flat", c->flat}, {"fault", c->fault},
               {"stopped", g.under.stopped}});
     if (!g.verdicts.empty())
-        fill(out, "| verdict | objective | {is_measured?measured|modelled} | typical repeat | "
+        fill(out, "| verdict | objective | {is_measured?measured|modelled} | estimate | "
              "interval | headroom | note |\n| --- | --- | ---: | ---: | ---: | ---: | --- |\n",
              {{"is_measured", !g.is_modelled()}});
     for (const slo_verdict& v : g.verdicts) {

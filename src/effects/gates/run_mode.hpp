@@ -138,6 +138,7 @@ inline judging_parameters parameters_asked(const plan& p, const run_mode& mode) 
     t.slos = p.judged->slos;
     t.objectives_held = p.judged->search.objectives_held;
     t.rule = p.judged->rule;
+    t.rule.is_single_analysis = mode.kind == run_kind::calibrate;  // numbers of all its repeats
     static_cast<known_noise&>(t) = mode;
     return t;
 }

@@ -1,6 +1,7 @@
 // The lines of verdicts that people read.
 #include "llmbench.hpp"
 #include "core/described/verdict_text.hpp"
+#include "core/reports/console.hpp"
 #include "support/texts.hpp"
 #include "support/verdicts.hpp"
 
@@ -160,6 +161,35 @@ TEST_CASE("one number is enough where the typical repeat is the measured value, 
     CHECK(says(0.1001, 0.0999) == "measured 100 ms, typical repeat 99.9 ms");  // the limit is between
     v.limit = 0;
     CHECK(says(0, 0) == "measured 0 ms");
+}
+
+TEST_CASE("an interval that leaves out the measured value stands with the value that it is of") {
+    slo_verdict v = verdict_on({80, 80});
+    v.measured = 0.0394;
+    v.estimate = {0.0363, 0.0350, 0.0377};
+    const auto in_short = [&] { return verdict_lines_in_short(v, {}); };
+    CHECK(holds(in_short(), "measured 39.4 ms  interval 35 to 37.7 ms\n"));
+    CHECK(holds(in_short(), "typical repeat 36.3 ms"));
+    v.estimate = {0.0393, 0.0392, 0.03935};  // however close it is
+    CHECK(holds(in_short(), "typical repeat 39.3 ms"));
+    CHECK(holds(measured_text(v), "measured 39.4 ms, typical repeat 39.3 ms"));
+    v.estimate = {0.0363, 0.0350, 0.0397};
+    CHECK_FALSE(holds(in_short(), "typical repeat"));
+}
+
+TEST_CASE("a verdict counts what it is of: requests, or sessions") {
+    slo_verdict v = verdict_on({80, 80});
+    CHECK(holds(verdict_line(v), "2 repeats x "));
+    CHECK(holds(verdict_line(v), " requests, "));
+    v.objective = mean(session_time) <= 2_s;
+    CHECK(holds(verdict_line(v), " sessions, "));
+}
+
+TEST_CASE("a ratio to nothing is infinite in words") {
+    const slo s = output_throughput >= 0.9 * baseline;
+    CHECK(value_text(s, infinity) == "infinite");
+    CHECK(value_text(output_throughput >= baseline - 5_tps, -infinity) == "-infinite");
+    CHECK(value_text(s, 1.5) == "1.500 x");
 }
 
 TEST_CASE("errors within their limit as observed are no pass in words") {

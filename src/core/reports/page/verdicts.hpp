@@ -110,10 +110,11 @@ inline constexpr const char* verdicts_key =
     "repeats. Shaded: the values that the limit allows.</p>\n";
 inline std::string verdict_item(const slo_verdict& v) {
     const std::string repeats = filled("[{repeats} {unit}{is_one?|s}, {requests} "
-                                       "request{requests:s}]",
+                                       "{trial}{requests:s}]",
                                        {{"repeats", v.repeats},
                                         {"unit", v.unit.empty() ? "repeat" : v.unit.c_str()},
-                                        {"is_one", v.repeats == 1}, {"requests", v.requests}});
+                                        {"is_one", v.repeats == 1}, {"requests", v.requests},
+                                        {"trial", trial_of(v)}});
     std::string h = filled("<li>{badge}<div><code>{objective:x}</code>[<p "
                            "class=\"note\">{basis:x}</p>][<p class=\"note\">{reason:x}</p>][<p "
                            "class=\"note\">Advice: {advice:x}</p>]</div>",
