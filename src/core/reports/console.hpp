@@ -6,6 +6,7 @@
 #include "api/slo.hpp"
 #include "api/text.hpp"
 #include "core/base/vector.hpp"
+#include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/filled.hpp"
 #include "core/metric/table.hpp"
@@ -50,12 +51,15 @@ inline console_style style_of(const console_facts& c) {
             false};
 }
 
-/// Returns "mean(tpot) <= 25_ms" for "mean(tpot) <= 25 ms".
+/// Returns "mean(tpot) <= 25_ms" for "mean(tpot) <= 25 ms". Names in quotes stay.
 inline std::string written_in_code(const std::string& words) {
     std::string out;
+    bool is_quoted = false;
     for (std::size_t i = 0; i < words.size(); ++i) {
+        const char before = i > 0 ? words[i - 1] : ' ';
+        if (words[i] == '"' && before != '\\') is_quoted = !is_quoted;
         const bool may_be_unit =
-            words[i] == ' ' && i > 0 && words[i - 1] >= '0' && words[i - 1] <= '9';
+            words[i] == ' ' && before >= '0' && before <= '9' && !is_quoted;
         const std::string_view rest = std::string_view(words).substr(i + 1);
         bool is_unit = false;
         for (const written_unit& u : written_units) {
@@ -70,21 +74,66 @@ inline std::string written_in_code(const std::string& words) {
     }
     return out;
 }
+/// Returns `"chat"`, or `label("chat") && turns(2)`.
+inline std::string selection_in_code(const selection& s) {
+    const std::string all = selection_text(s);
+    if (s.label.empty()) return all;
+    const std::string name = json_quoted(str(s.label)), rest = all.substr(s.label.size() + 2);
+    return rest.empty() ? name : "label(" + name + ")" + rest;
+}
+/// Returns the name with the quotes inside a series' name escaped.
+inline std::string name_in_code(const statistic_data& s) {
+    std::string name = str(s.name);
+    const std::string series = "\"" + str(s.gauge) + "\"";
+    if (const std::size_t at = name.find(series); at != name.npos)
+        name.replace(at, series.size(), json_quoted(str(s.gauge)));
+    return name;
+}
+/// Returns `mean(ttft).of("chat")` for the statistic named `mean(ttft) of "chat"`, and for a value
+/// of the run `of(error_rate, "chat")`.
+inline std::string statistic_in_code(const statistic_data& s) {
+    std::string name = name_in_code(s);
+    const std::string some = " of " + selection_text(s.which);
+    const std::size_t at = name.rfind(some);
+    if (is_all(s.which) || at == name.npos) return name;
+    name.erase(at, some.size());  // of a drift it may be in the middle
+    const bool is_of_run = s.kind == statistic_kind::value && s.metric != metric_id::goodput &&
+                           !is_drift(s.metric);
+    return filled(is_of_run ? "of({name}, {which})" : "{name}.of({which})",
+                  {{"name", name}, {"which", selection_in_code(s.which)}});
+}
+/// Returns an objective as it stands in a gate, with the better limit if there is one.
+inline std::string objective_in_code(const slo& s, const std::string& better) {
+    const statistic_data& what = s.statistic;
+    const bool is_of_two = what.parts.size() == 2;
+    const std::string limit = (s.at_most ? "<= " : ">= ") +
+                              (is_of_two ? digits_text(s.bound, 6) : limit_text(s));
+    const std::string code = written_in_code(
+        filled("{statistic} {limit}[ * {to}]",
+               {{"statistic", statistic_in_code(is_of_two ? what.parts[0] : what)},
+                {"limit", better.empty() ? limit : better},
+                {"to", is_of_two ? statistic_in_code(what.parts[1]) : ""}}));
+    if (!s.is_advisory) return code;
+    return filled(s.advisory_until.empty() ? "advisory({code})" : "({code}).until(\"{day}\")",
+                  {{"code", code}, {"day", s.advisory_until}});
+}
 /// Returns a calibrated gate's objectives with the suggested limits, as a line to paste.
 inline std::string line_to_paste(const vector<calibrated>& rows) {
     std::string all;
-    for (const calibrated& c : rows) {
-        slo plain = c.objective;
-        plain.is_advisory = false;
-        const std::string better = suggestion_of(c);
-        const std::string code = written_in_code(
-            better.empty() ? str(plain.text()) : filled(
-                "{name} {better}", {{"name", c.objective.statistic.name}, {"better", better}}));
-        fill(all, c.objective.is_advisory ? "{,}advisory({code})" : "{,}{code}", {{"code", code}});
-    }
+    for (const calibrated& c : rows)
+        fill(all, "{,}{code}", {{"code", objective_in_code(c.objective, suggestion_of(c))}});
     return joined({".slos = {", all, "},"});
 }
 
+/// Why a calibration has no noise of an objective.
+inline const char* why_without_noise(const slo& s) {
+    const metric_id m = s.statistic.metric;
+    return is_request_fraction(m) ? "judged on counts"
+           : is_drift(m)          ? "judged within each repeat"
+           : is_difference(s)     ? "the noise of a difference is not measured"
+           : is_of_server(m)      ? "the noise of the server's own numbers is not measured"
+                                  : "without a finite value in every repeat";
+}
 inline std::string noted(const std::string& words) {
     return wrapped("  " + words, console_columns, 6) + "\n";
 }
@@ -99,7 +148,7 @@ inline std::string calibration_text(const gate_report& g) {
     for (const calibrated& c : g.calibration) {
         out += printed("  %-*s ", static_cast<int>(width), c.objective.text().c_str());
         if (std::isnan(c.sd)) {
-            out += "judged on counts, or without a finite value in every repeat\n";
+            out += joined({why_without_noise(c.objective), "\n"});
             continue;
         }
         const std::string value = value_text(c.objective, c.estimate);
@@ -156,7 +205,8 @@ inline std::string verdict_lines_in_short(const slo_verdict& v, const verdict_co
     if (columns_of(line) > console_columns)
         line = wrapped(name, console_columns, indent) + "\n" +
                wrapped(start + found, console_columns, indent);
-    std::string more = p.reason;
+    // An interval beside the measured value stands with the value that it is of.
+    std::string more = joined_texts({is_beside_interval(v) ? p.typical : "", p.reason}, "; ");
     if (v.outcome == verdict::invalid || v.outcome == verdict::skipped)  // nothing is shown
         more = joined_texts({p.typical, p.room, p.reason}, "; ");
     else if (v.outcome != verdict::pass)

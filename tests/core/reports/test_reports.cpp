@@ -650,6 +650,43 @@ TEST_CASE("a calibration leaves a limit that is missed in the line to paste") {
     CHECK_FALSE(holds(said, "27.1"));
 }
 
+TEST_CASE("the line to paste is what its author wrote") {
+    const auto check_pasted = [](const slo& s, const char* code) {
+        CHECK(line_to_paste({{.objective = s}}) == joined({".slos = {", code, "},"}));
+    };
+#define CHECK_PASTED(...) check_pasted(__VA_ARGS__, #__VA_ARGS__)
+    CHECK_PASTED(mean(ttft).of("chat") <= 24_ms);
+    CHECK_PASTED(goodput(ttft <= 30_ms && tpot <= 13_ms).of("chat") >= 90_pct);
+    CHECK_PASTED(advisory(of(error_rate, "a \"10 ms\" part") <= 1_pct));
+    CHECK_PASTED((p90(ttft) <= 300_ms).until("2126-12-31"));
+    CHECK_PASTED(p90(ttft).of(label("chat") && turns(2)) <= 1.1 * baseline);
+    CHECK_PASTED(p90(later_turn_ttft).of(turns(2) && during("update")) <= 1.05 * baseline + 10_ms);
+    CHECK_PASTED(p90(ttft).of("chat") <= 1.25 * p90(ttft).of("long"));
+    CHECK_PASTED(drift(output_throughput).of("chat") >= 90_pct);
+    CHECK_PASTED(max(server_metric("vllm:waiting{model=\"m\"}")) <= 8);
+    CHECK_PASTED(percentile(itl, 0.975) <= 1.5_s);
+#undef CHECK_PASTED
+    CHECK(line_to_paste({{.objective = drift(p90(ttft).of("chat")) <= 110_pct}}) ==
+          ".slos = {drift(p90(ttft)).of(\"chat\") <= 110_pct},");
+    // With the better limit.
+    CHECK(line_to_paste({{mean(ttft).of("chat") <= 24_ms, 0.022, 0.01, 9, 0.0231}}) ==
+          ".slos = {mean(ttft).of(\"chat\") <= 24_ms},");
+    CHECK(line_to_paste({{p90(ttft) <= 3 * p50(ttft), 2, 0.01, 9, 2.3}}) ==
+          ".slos = {p90(ttft) <= 2.3 * p50(ttft)},");
+}
+
+TEST_CASE("a calibration says why an objective has no noise") {
+    test_gate g = sample_gate();
+    g.calibration = {{.objective = goodput(ttft <= 30_ms) >= 90_pct},
+                     {.objective = mean(e2e) <= 1.05 * baseline + 10_ms},
+                     {.objective = mean(ttft) <= 10_ms}};
+    const std::string said = console_text(g);
+    CAPTURE(said);
+    CHECK(holds(said, ">= 90 %       judged on counts\n"));
+    CHECK(holds(said, "mean(e2e) <= 1.05 * baseline + 10 ms the noise of a difference is not measured\n"));
+    CHECK(holds(said, "without a finite value in every repeat\n"));
+}
+
 TEST_CASE("a calibration prints the line to paste") {
     CHECK(written_in_code("goodput(ttft <= 300 ms && tpot <= 0.03 s) >= 95 %") ==
           "goodput(ttft <= 300_ms && tpot <= 0.03_s) >= 95_pct");
