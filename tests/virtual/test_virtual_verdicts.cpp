@@ -178,6 +178,54 @@ TEST_CASE("a server that fails every request is told of, also where the time end
     }
 }
 
+/// Pairs of forty seconds a load; the candidate has these faults, the baseline none.
+static scenario pairs_with(const engine_faults& f, pairing order, const char* name) {
+    engine failing;
+    failing.faults = f;
+    return {.name = name,
+            .target = simulated(failing),
+            .baseline = simulated(engine()),
+            .pairs = order,
+            .workload = synthetic{.prompt_tokens = fixed(32), .output_tokens = fixed(4)},
+            .arrivals = constant(4_rps),
+            .warmup = 0,
+            .duration = 40_s,
+            .slos = {mean(tpot) <= 1.1 * baseline},
+            .limits = {.total = 2_s}};
+}
+
+TEST_CASE("a candidate that fails every request is told of, also where the time ends in its pair") {
+    // Beside a baseline that ends in time, before one that is cut off, and behind one.
+    const struct { pairing order; double budget_s; long long seed; } rows[] = {
+        {at_once, 41, 1}, {in_turns, 81.5, 1}, {in_turns, 81.5, 2}};
+    for (const auto& [order, budget_s, seed] : rows) {
+        CAPTURE(budget_s);
+        CAPTURE(seed);
+        scenario s = pairs_with({.stall_rate = 100_pct}, order, "cut beside a baseline");
+        s.seed = seed;
+        const variable budget("LLMBENCH_TIME_BUDGET", budget_from_now(budget_s));
+        const result r = run(s);
+        for (const slo_verdict& v : r.verdicts()) {
+            CHECK(v.outcome == verdict::invalid);
+            CHECK(holds(v.reason, "requests succeeded (timeout"));
+        }
+        check_rejudged(r, s.slos);
+    }
+}
+
+TEST_CASE("what had failed in a pair that the time cut off is told, though the pair does not count") {
+    for (const long long seed : {1, 2}) {  // the time ends in the baseline, in the candidate
+        scenario s = pairs_with({.stall_rate = 60_pct}, in_turns, "a half of a pair");
+        s.seed = seed;
+        const variable budget("LLMBENCH_TIME_BUDGET", budget_from_now(81));
+        const heard_run heard = heard_of(s);
+        CHECK(repeats_of(heard.result).empty());
+        CHECK(holds(texts::unwrapped(heard.said),
+                    "the time ended before repeat 1 was whole, so it does not count; "));
+        CHECK(holds(texts::unwrapped(heard.said), " of its requests had failed (timeout: "));
+    }
+}
+
 TEST_CASE("a repeat that the time budget cuts in the middle is no evidence") {
     // Five quick answers, then none any more.
     std::vector<scripted::answer> script(5, scripted::healthy(3));

@@ -154,6 +154,7 @@ public:
                             fault_of_gate(all_.seen).what != because::server_gone);
             if (!all) break;
         }
+        whole = whole || is_lost_without_pair(number);
         if (all && servers_.has_baseline()) hold_answers_together();
         for (vector<kept_text>& texts : texts_) texts.clear();
         positions_.end({&all_.seen}, whole ? position : repeat_positions::dropped, number);
@@ -229,6 +230,16 @@ private:
             all_.seen.variant(d.variant).push_back(std::move(d));
         }
         return s.is_whole;
+    }
+    /// Where the candidate failed throughout in the first pair, no objective needs the half of its
+    /// baseline that the time cut off: it is dropped.
+    bool is_lost_without_pair(int number) {
+        const repeat_list& mine = all_.seen.candidate;
+        repeat_list& other = all_.seen.baseline;
+        const bool is_lost = mine.size() == 1 && mine.back().index == number &&
+                             has_failed_throughout(mine.back());
+        if (is_lost && !other.empty()) other.pop_back();
+        return is_lost;
     }
     /// Compares the answers of the last pair, if answers are compared.
     void hold_answers_together() {

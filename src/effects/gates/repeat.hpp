@@ -287,7 +287,7 @@ inline time_interval window_of(const planned_traffic& t, const load_of_variant& 
     return time_interval::between(start_ns + l.order->measured_from_ns, end_ns);
 }
 
-/// What became of the requests of a load before it was cut off.
+/// What became of the requests of a load before the time ended.
 struct requests_before_cut {
     std::size_t succeeded = 0, failed = 0, cancelled = 0;
     std::string first{};  // why one failed
@@ -304,6 +304,12 @@ inline requests_before_cut before_cut(const repeat_data& d) {
             all.first = std::string(to_string(r.status)) + ": " + str(r.error);
     }
     return all;
+}
+/// What has failed all the time would not have done better. Early failures say nothing of requests
+/// that were still answered.
+inline bool has_failed_throughout(const repeat_data& d) {
+    const requests_before_cut all = before_cut(d);
+    return all.succeeded == 0 && all.failed > all.cancelled;
 }
 
 /// The repeat of one variant, from its order to its measurements.
@@ -362,11 +368,7 @@ struct variant_repeat : not_copied {
         seen.stamp_lag_p99 = seen.stamp_lag.quantile(0.99);
         seen.stamp_lag_max = seen.stamp_lag.max();
         seen.interrupted = stop_asked.load();
-        const bool is_late = asked.deadline_ns > 0 && now_ns() > asked.deadline_ns;
-        // What has failed all the time would not have done better. Early failures say nothing of
-        // requests that were still answered.
-        const requests_before_cut all = is_late ? before_cut(seen) : requests_before_cut{};
-        seen.cut_short = is_late && (all.succeeded > 0 || all.failed <= all.cancelled);
+        seen.cut_short = state.is_cut_by_time && !has_failed_throughout(seen);
     }
 };
 

@@ -193,13 +193,15 @@ inline void note_decided(double part, const repeat_data& d, vector<std::string>&
 inline void note_last_words(live_target& server, vector<std::string>& notes) {
     for (std::string& line : server.take_last_words()) notes.push_back(std::move(line));
 }
-/// Of a repeat that does not count, as the time ended in it.
-inline void note_cut(const repeat_data& d, vector<std::string>& notes) {
-    const requests_before_cut all = d.cut_short ? before_cut(d) : requests_before_cut{};
+/// Of a repeat that does not count, as the time ended in it or in the other half of its pair.
+inline void note_dropped(const repeat_data& d, vector<std::string>& notes) {
+    const requests_before_cut all = before_cut(d);
     if (all.failed > 0)
-        notes.push_back(printed("repeat %d was cut off by the end of the time and does not count; "
-                                "%zu of its requests had failed (%s)",
-                                d.index + 1, all.failed, all.first.c_str()));
+        notes.push_back(printed("the time ended before repeat %d was whole, so it does not count; "
+                                "%zu of %s requests had failed (%s)",
+                                d.index + 1, all.failed,
+                                d.variant == run_variant::baseline ? "the baseline's" : "its",
+                                all.first.c_str()));
 }
 
 // ---- the load
@@ -220,7 +222,6 @@ inline slot_seen seen_of(const slot& s, variant_repeats& variants, double part,
         v.seen.load = s.load;
         v.seen.part = s.part;
         note_warmup(v.seen, seen.notes);
-        note_cut(v.seen, seen.notes);
         seen.is_whole = seen.is_whole && !v.seen.cut_short;
         seen.repeats.push_back(std::move(v.seen));
     }
@@ -302,13 +303,15 @@ public:
     int begin() { return measured_++; }
     bool has_another(int count) const { return measured_ - count < max_replacements_; }
     static constexpr int of_probe = -1, dropped = -2;
-    /// A repeat has ended: it gets its position.
+    /// A repeat has ended: it gets its position, or is dropped and leaves a note.
     void end(const vector<measurements*>& all, int position, int number) {
         for (measurements* seen : all)
             for (repeat_list* variant : {&seen->candidate, &seen->baseline}) {
                 if (variant->empty() || variant->back().index != number) continue;
-                if (position == dropped) variant->pop_back();
-                else if (position >= 0) variant->move_last_to(static_cast<std::size_t>(position));
+                if (position >= 0) variant->move_last_to(static_cast<std::size_t>(position));
+                if (position != dropped) continue;
+                note_dropped(variant->back(), seen->notes);
+                variant->pop_back();
             }
         again_ = -1;
     }

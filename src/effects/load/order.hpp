@@ -302,6 +302,7 @@ struct load_state {
     std::atomic<long long> measured_from{0};       // dispatch of the first measured request
     std::atomic<long long> measured{0};      // requests after a warm-up given as a time
     std::atomic<long long> exhausted_at{0};  // when a user had no next one, or sends ended early
+    std::atomic<bool> is_cut_by_time{false};  // the time budget ended before the load did
     std::atomic<long long> planned{0}, sent{0}, done{0}, failed{0};  // requests; planned 0: open
     std::atomic<long long> ttft_ns{0}, answered{0}, tpot_ns{0}, paced{0};  // sums and their counts
     std::atomic<std::uint64_t> gaps{0};  // of all requests done

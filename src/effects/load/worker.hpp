@@ -314,8 +314,10 @@ private:
         if (settled_ns_) note_settled(now);
         if (stop_asked.load()) return cut_off("interrupted");
         if (order_.decided && order_.decided->ends_ns() != 0) return cut_off("all was decided");
-        if (order_.deadline_ns > 0 && now > order_.deadline_ns)
+        if (order_.deadline_ns > 0 && now > order_.deadline_ns) {
+            if (goes_on()) shared_.is_cut_by_time = true;
             return cut_off("LLMBENCH_TIME_BUDGET is spent");
+        }
         if (ends_early(order_, shared_, now)) agenda_.send_no_more(now);
         // Bytes are read before a request counts as too late. Nobody ever catches up with an
         // answer without end: lost time is forgiven for a second.
