@@ -69,6 +69,8 @@ struct record {
     /// Upper bound for the text that was sent; negative: the server adds a history that it keeps.
     int most_prompt_tokens = 0;
     int most_output_tokens = 0;     ///< asked for
+    int asked_prompt_tokens = 0;    ///< of a made-up prompt, without earlier turns; 0: it is none
+    int shared_tokens = -1;  ///< of the prompt, that the workload repeats at most; -1: unknown
     int choices = 0;                ///< answers in this stream
     /// The number of what was asked, in the workload: the same each time; -1: none, or not graded.
     long long question = -1;
@@ -78,7 +80,9 @@ struct record {
     types::maybe<bool> same{};  ///< equal to the baseline's answer in its pair; none: not asked
     bool exempt = false;  ///< failed while a side task disturbed the server; counts as no failure
     types::text model{};  ///< that the answer names; "": the one asked for, or none
-    unsigned long long opening_hash = 0;  ///< of the first 128 bytes of text; not in files
+    /// Of the first 128 bytes of text; 0: shorter, or the prompt is not made up for this answer.
+    unsigned long long opening_hash = 0;
+    bool length_forced = false;  ///< to most_output_tokens
     bool from_cache = false;  ///< a gateway's cache gave the answer, by its headers
     int resends = 0;  ///< times sent again after a kept connection was closed without an answer
     long long idle_ns = 0;  ///< idle time of the connection that was lost; 0: none was lost

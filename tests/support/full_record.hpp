@@ -38,6 +38,10 @@ inline llmbench::record full_record() {
     r.text_bytes = 40;
     r.most_prompt_tokens = 90;
     r.most_output_tokens = 64;
+    r.length_forced = true;
+    r.asked_prompt_tokens = 15;
+    r.shared_tokens = 8;
+    r.opening_hash = 255;
     r.choices = 5;
     r.resends = 1;
     return r;

@@ -46,6 +46,15 @@ lb::repeat_data steady_repeat(double ttft_ms, int n, double gap_ms) {
     for (int i = 0; i < n; ++i) requests.push_back(answered(100.0 * i, ttft_ms, gap_ms));
     return repeat_of(requests);
 }
+void force_lengths(lb::repeat_data& d, std::size_t answers, int tokens) {
+    for (std::size_t i = 0; i < answers; ++i) {
+        d.records[i].length_forced = true;
+        d.records[i].most_output_tokens = tokens;
+    }
+}
+void share_tokens(lb::repeat_data& d, int tokens) {
+    for (llmbench::record& r : d.records) r.shared_tokens = tokens;
+}
 double evaluated(const lb::statistic_data& what, const lb::repeat_data& d) {
     return lb::evaluate(what, d);
 }

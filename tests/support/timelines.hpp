@@ -120,6 +120,11 @@ lb::repeat_data repeat_of(const vector<request>& requests);
 /// `n` completed requests, one every 100 ms, each with this ttft.
 lb::repeat_data steady_repeat(double ttft_ms, int n = 20, double gap_ms = 10);
 
+/// The first answers were forced to so many tokens.
+void force_lengths(lb::repeat_data& d, std::size_t answers, int tokens);
+/// The workload repeats so many tokens of each prompt.
+void share_tokens(lb::repeat_data& d, int tokens);
+
 double evaluated(const lb::statistic_data& what, const lb::repeat_data& d);
 /// The value of a statistic, `p99(ttft)`, or of a run-level metric, `error_rate`, in one repeat.
 template <class U, lb::bound_side Side>

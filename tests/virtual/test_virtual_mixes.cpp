@@ -2,6 +2,7 @@
 #include "support/effects.hpp"
 #include "support/environment.hpp"
 #include "support/rejudged.hpp"
+#include "virtual/scripted_server.hpp"
 
 #include <algorithm>
 #include <map>
@@ -56,6 +57,29 @@ TEST_CASE("the parts of a mix are measured, judged and reported each by itself, 
     CHECK(holds(heard.said, "\n  short        0 of "));
     CHECK(holds(json, "\"labels\": [\n"));
     CHECK(holds(content_of(report_file("report.html")), "<h3>Labels</h3>"));
+}
+
+TEST_CASE("a label whose answers end early is invalid, and no other one") {
+    // The answers of "code" have a token less than forced.
+    const scripted::server host([](const scripted::request& r) {
+        return scripted::healthy(holds(r.body, "\"max_tokens\":12") ? 11 : 4);
+    });
+    scenario s = brief(endpoint{.url = host.url()}, "one label ends early");
+    s.workload = mix({{.name = "chat", .weight = 1,
+                       .workload = synthetic{.prompt_tokens = fixed(20), .output_tokens = fixed(4)}},
+                      {.name = "code", .weight = 3,
+                       .workload = synthetic{.prompt_tokens = fixed(20), .output_tokens = fixed(12)}}});
+    s.arrivals = closed_loop(4);
+    s.requests = 100;
+    s.slos = {p50(ttft).of("chat") <= 1_s, p50(ttft).of("code") <= 1_s, p50(ttft) <= 1_s};
+    const result r = run(s);
+    CHECK(r.verdicts()[0].outcome == verdict::pass);
+    for (const std::size_t i : {1, 2}) {
+        CHECK(r.verdicts()[i].outcome == verdict::invalid);
+        CHECK(holds(r.verdicts()[i].reason, "completed requests brought fewer tokens than forced"));
+    }
+    check_rejudged(r, s.slos);
+    CHECK(holds(content_of(report_file("records.jsonl")), "\"length_forced\":true"));
 }
 
 TEST_CASE("arms of two workloads say what their tokens were, and compare no tokens per second") {

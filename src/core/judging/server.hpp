@@ -19,11 +19,10 @@
 #include <algorithm>  // find_if, max, min, nth_element, sort
 #include <array>
 #include <cstddef>  // ptrdiff_t, size_t
-#include <iterator>  // prev
 #include <map>
 #include <set>
 #include <string>
-#include <utility>  // pair
+#include <utility>  // move, pair
 
 namespace llmbench {
 inline namespace v1 {
@@ -186,6 +185,8 @@ inline void add_completed(answer_counts& c, const record& r, double fast_gap) {
     c.ended_without_reason += r.finish_reason.empty();
     c.ended_by_themselves += !at_length && !r.finish_reason.empty();
     c.most_tokens = std::max(c.most_tokens, 0ll + r.prompt_tokens + r.output_tokens);
+    c.too_short += is_under_forced(r);
+    c.too_long += is_over_forced(r);
     c.cut_short += is_cut_short(r);
     c.from_cache += r.from_cache;
     c.models.add(r);
@@ -201,6 +202,8 @@ inline void add_completed(answer_counts& c, const record& r, double fast_gap) {
     ++c.cache.requests;
     c.cache.prompt += r.prompt_tokens;
     c.cache.cached += r.cached_tokens;
+    if (r.shared_tokens < 0) c.cache.shared = -1;
+    if (c.cache.shared >= 0) c.cache.shared += r.shared_tokens;
 }
 /// Counts requests with one number of prompt tokens that were sent with sizes of 1 to 2 and more: a
 /// server that reads only so much of each.
@@ -227,37 +230,82 @@ private:
     };
     std::map<int, with_tokens> by_tokens_{};
 };
-/// Counts turns that go on from a response, by what their prompt tokens tell of the history: they
-/// are more than those of the turn before, and at most these, its answer and the text sent. Only
-/// main lines are read, each of which is one chain.
-class kept_histories {
+/// The main lines of conversations, each of which is one chain: what its turns have said tells what
+/// a later one reads.
+class main_lines {
 public:
-    explicit kept_histories(const vector<record>& all) {
-        const auto goes_on = [](const record& r) { return r.most_prompt_tokens < 0; };
-        if (!any_of(all, goes_on)) return;
+    explicit main_lines(const vector<record>& all) {
+        const auto follows = [](const record& r) {
+            return r.most_prompt_tokens < 0 || (r.turn > 0 && r.asked_prompt_tokens > 0);
+        };
+        if (!any_of(all, follows)) return;
         for (const record& r : all)
             if (r.status == request_status::ok && r.depth == 0)
                 turns_.emplace(std::pair(r.conversation, r.turn), &r);
     }
     void count_in(answer_counts& c, const record& r) const {
-        if (r.most_prompt_tokens >= 0 || r.depth > 0) return;
-        auto at = turns_.find({r.conversation, r.turn});
-        if (at == turns_.begin() || at == turns_.end()) return;
-        const record& before = *std::prev(at)->second;
-        if (before.conversation != r.conversation) return;
-        ++c.going_on;
-        if (r.prompt_tokens <= 0 || before.prompt_tokens <= 0) {
-            ++c.untold_history;
-            return;
-        }
-        const long long most = 0ll + before.prompt_tokens + before.output_tokens;
-        c.without_history += r.prompt_tokens <= before.prompt_tokens;
-        c.over_prompt += r.prompt_tokens > most - r.most_prompt_tokens;
+        c.short_prompts += is_short(r);
+        if (r.most_prompt_tokens < 0) count_kept(c, r);
     }
 
 private:
+    using place = std::map<std::pair<long long, int>, const record*>::const_iterator;
+    place place_of(const record& r) const {
+        return r.depth > 0 ? turns_.end() : turns_.find({r.conversation, r.turn});
+    }
+    /// Steps to the answered turn before, null if there is none.
+    const record* turn_before(place& at) const {
+        if (at == turns_.begin() || at == turns_.end()) return nullptr;
+        const long long conversation = at->first.first;
+        --at;
+        return at->first.first == conversation ? at->second : nullptr;
+    }
+    /// Whether it reports under 80 % of the prompt tokens that its turn had at least: a template or
+    /// the fit of words is some tokens off. One without any history is counted as that.
+    bool is_short(const record& r) const {
+        if (r.asked_prompt_tokens == 0 || r.prompt_tokens <= 0) return false;
+        int least = r.asked_prompt_tokens;
+        place at = place_of(r);
+        while (const record* const before = turn_before(at)) {
+            if (r.most_prompt_tokens < 0 && r.prompt_tokens <= before->prompt_tokens) return false;
+            least += before->asked_prompt_tokens + words_in(*before);
+        }
+        return r.prompt_tokens + 16 < 0.8 * least;
+    }
+    /// The tokens of an answer that later turns read: not those of its reasoning.
+    static int words_in(const record& r) {
+        const int unread = std::max(r.reasoning_tokens, 0) + std::max(r.hidden_tokens, 0);
+        return std::max(r.output_tokens - unread, 0);
+    }
+    /// Counts a turn that goes on from a response, by what its prompt tokens tell of the history:
+    /// they are more than those of the turn before, and at most these, its answer and the text
+    /// sent.
+    void count_kept(answer_counts& c, const record& r) const {
+        place at = place_of(r);
+        const record* const before = turn_before(at);
+        if (!before) return;
+        ++c.going_on;
+        if (r.prompt_tokens <= 0 || before->prompt_tokens <= 0) {
+            ++c.untold_history;
+            return;
+        }
+        const long long most = 0ll + before->prompt_tokens + before->output_tokens;
+        c.without_history += r.prompt_tokens <= before->prompt_tokens;
+        c.over_prompt += r.prompt_tokens > most - r.most_prompt_tokens;
+    }
+
     std::map<std::pair<long long, int>, const record*> turns_{};
 };
+/// The most answers that begin with one text.
+inline std::size_t most_alike(vector<unsigned long long> openings) {
+    std::sort(openings.begin(), openings.end());
+    std::size_t most = 0;
+    for (std::size_t i = 0, first = 0; i < openings.size(); ++i) {
+        if (openings[i] != openings[first]) first = i;
+        most = std::max(most, i + 1 - first);
+    }
+    return most;
+}
 /// The metrics that a request may have no value of. A user's metric is asked for its values only if
 /// it is one of `asked`.
 inline vector<metric_id> metrics_to_count(const statistic_data& asked) {
@@ -288,28 +336,31 @@ inline answer_counts answer_counts_of(const repeat_list& variant, const selectio
     const double fast_gap = fast_gap_of(variant);
     const vector<metric_id> may_miss = metrics_to_count(asked);
     for (const repeat_data& d : variant) {
-        c.too_short += static_cast<std::size_t>(d.short_outputs);
-        c.too_long += static_cast<std::size_t>(d.long_outputs);
-        c.short_prompts += static_cast<std::size_t>(d.short_prompts);
-        c.equal_openings += static_cast<std::size_t>(d.equal_openings);
-        const long long reported = c.cache.requests;
         const selects selected(which, d);
-        const kept_histories kept(d.records);
+        const main_lines lines(d.records);
+        vector<unsigned long long> openings;
         for (std::size_t i = 0; i < d.records.size(); ++i) {
             const record& r = d.records[i];
             const bool ok = r.status == request_status::ok;
             if (!selected(r)) continue;
             ++c.requests;
-            if (ok) add_completed(c, r, fast_gap);
-            if (ok) equal.add(r);
-            if (ok) kept.count_in(c, r);
             count_values(c, may_miss, d, i);
+            if (!ok) continue;
+            add_completed(c, r, fast_gap);
+            equal.add(r);
+            lines.count_in(c, r);
+            if (r.opening_hash != 0) openings.push_back(r.opening_hash);
         }
-        if (c.cache.requests > reported && d.shared_tokens < 0) c.cache.shared = -1;
-        if (c.cache.shared >= 0 && d.shared_tokens > 0) c.cache.shared += d.shared_tokens;
+        c.equal_openings += most_alike(std::move(openings));
     }
     equal.count_in(c);
     return c;
+}
+
+inline odd_counts odd_counts_of(const answer_counts& c) {
+    const auto number = [](std::size_t n) { return static_cast<long long>(n); };
+    return {number(c.too_short), number(c.too_long), number(c.short_prompts),
+            number(c.equal_openings), c.cache.requests > 0 ? c.cache.shared : -1};
 }
 
 inline cause values_missing(const answer_counts& c, metric_id m) {

@@ -136,6 +136,17 @@ inline bool is_over_length(const record& r) {
            r.output_tokens > r.most_output_tokens * (by_usage ? 1 : 1.05);
 }
 
+/// Whether an answer has fewer or more tokens than forced. If events were counted, a server that
+/// merges or splits a few is not told of.
+inline double leeway_of_forced(const record& r) {
+    return r.token_source == token_origin::usage ? 0 : 0.05 * r.most_output_tokens;
+}
+inline bool is_under_forced(const record& r) {
+    return r.length_forced && r.output_tokens < r.most_output_tokens - leeway_of_forced(r);
+}
+inline bool is_over_forced(const record& r) {
+    return r.length_forced && r.output_tokens > r.most_output_tokens + leeway_of_forced(r);
+}
 /// Whether an answer says that it ended at its length, and has fewer tokens than were asked for.
 inline bool is_cut_short(const record& r) {
     return stream_event::is_at_length(str(r.finish_reason)) &&

@@ -33,6 +33,24 @@ inline void size_fields(field_visitor& v, record& r) {
             reported_range);
     v.whole({"choices", "answers that share the stream", at_times}, r.choices, few_range);
 }
+/// What the workload asked for.
+inline void asked_fields(field_visitor& v, record& r) {
+    if (v.has("length_forced", r.length_forced))
+        v.flag({"length_forced", "to most_output_tokens", at_times}, r.length_forced);
+    v.whole({"asked_prompt_tokens", "of a made-up prompt, without earlier turns", if_any},
+            r.asked_prompt_tokens, reported_range);
+    if (v.has("shared_tokens", r.shared_tokens >= 0))
+        v.whole({"shared_tokens", "of the prompt, that the workload lets a prefix cache have",
+                 at_times},
+                r.shared_tokens, maybe_reported_range);
+}
+/// Sixteen hex digits, where it is not 0.
+inline void hash_field(field_visitor& v, const field& f, unsigned long long& of) {
+    std::string hash = printed("%016llx", of);
+    if (!v.has(f.name, of != 0)) return;
+    v.text(f, hash);
+    if (v.assigns()) of = hash_in(hash);
+}
 /// What was asked for and read in the answer.
 inline void answer_fields(field_visitor& v, record& r) {
     bool right = r.right && *r.right;
@@ -44,11 +62,9 @@ inline void answer_fields(field_visitor& v, record& r) {
     if (v.has("question", r.question >= 0))
         v.whole({"question", "its number in the workload, the same each time it is asked",
                  at_times}, r.question);
-    std::string hash = printed("%016llx", r.answer_hash);
-    if (v.has("answer_hash", r.answer_hash != 0)) {
-        v.text({"answer_hash", "of all that was generated", at_times}, hash);
-        if (v.assigns()) r.answer_hash = hash_in(hash);
-    }
+    hash_field(v, {"answer_hash", "of all that was generated", at_times}, r.answer_hash);
+    hash_field(v, {"opening_hash", "of its first 128 bytes, of a made-up prompt", at_times},
+               r.opening_hash);
 }
 /// Its place in the traffic.
 inline void place_fields(field_visitor& v, record& r) {
@@ -137,6 +153,7 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
     place_fields(v, r);
     read_fields(v, r);
     size_fields(v, r);
+    asked_fields(v, r);
     answer_fields(v, r);
     way_fields(v, r);
 }

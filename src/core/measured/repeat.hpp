@@ -95,6 +95,12 @@ struct speed_facts {
     double speed_at_once = not_a_number;  // as a part of that alone; NaN: not tried
     double speed_error = not_a_number;    // the standard error of its logarithm
 };
+/// For readers of result.json: of the completed requests of a repeat, those that are not as asked
+/// for. Verdicts count them among the requests of their own.
+struct odd_counts {
+    long long short_outputs = 0, long_outputs = 0, short_prompts = 0, equal_openings = 0;
+    long long shared_tokens = -1;  // -1: no cache hits reported
+};
 /// One repeat of one variant, without its requests.
 struct repeat_facts : client_counts, probe_facts, speed_facts {
     run_variant variant = run_variant::candidate;
@@ -103,14 +109,7 @@ struct repeat_facts : client_counts, probe_facts, speed_facts {
     vector<side_task_seen> side_tasks{};
     time_interval window{};  // the steady part; without it there are no rates
     double startup_s = not_a_number, first_answer_s = not_a_number;
-    long long short_outputs = 0;  // completed requests with fewer tokens than forced
-    long long long_outputs = 0;   // with more
-    long long short_prompts = 0;  // with under 80 % of the prompt tokens asked for
-    long long equal_openings = 0;  // completed requests whose texts begin alike, of other prompts
     long long resends = 0;        // of requests whose kept connection closed without an answer
-    // Prompt tokens of completed requests with reported cache hits, as far as the workload repeats
-    // them; -1: none reported.
-    long long shared_tokens = -1;
     double asked_rate = 0, achieved_rate = 0;
     double cpu_utilization = 0;
     std::string target_gone{};  // why the server went away

@@ -290,14 +290,14 @@ inline void fields_of(field_visitor& v, speed_facts& s) {
     v.number({"speed_error", "the standard error of its logarithm", at_times}, s.speed_error);
 }
 /// What was not asked for of all requests.
-inline void odd_fields(field_visitor& v, repeat_facts& d) {
+inline void odd_fields(field_visitor& v, odd_counts& odd) {
     v.whole({"short_outputs", "completed requests with fewer tokens than forced"},
-            d.short_outputs);
-    v.whole({"long_outputs", "and with more"}, d.long_outputs);
+            odd.short_outputs);
+    v.whole({"long_outputs", "and with more"}, odd.long_outputs);
     v.whole({"short_prompts", "and with under 80 % of the prompt tokens asked for", if_any},
-            d.short_prompts);
+            odd.short_prompts);
     v.whole({"equal_openings", "and whose texts begin alike, though their prompts do not", if_any},
-            d.equal_openings);
+            odd.equal_openings);
 }
 inline void server_fields(field_visitor& v, repeat_facts& d, cross_check& checked,
                           long long from_ns) {
@@ -343,10 +343,10 @@ inline void end_fields(field_visitor& v, repeat_facts& d) {
                              "not count", if_any}, d.decided_early);
 }
 /// What its metrics need to know of all its requests.
-inline void whole_fields(field_visitor& v, repeat_facts& d) {
+inline void whole_fields(field_visitor& v, repeat_facts& d, odd_counts& odd) {
     v.whole({"shared_tokens", "prompt tokens that the workload lets a prefix cache have, of "
                               "requests that report how many were cached; -1 where none does"},
-            d.shared_tokens, {-1, max_count});
+            odd.shared_tokens, {-1, max_count});
     v.number({"usd_per_hour", "of its server", if_any}, d.usd_per_hour, {0, max_cost, 0});
     v.flag({"plays_out", "whether sessions under way at its end were played to theirs, as an "
                          "objective on session_time asks for", if_any},
@@ -357,9 +357,8 @@ inline void whole_fields(field_visitor& v, repeat_facts& d) {
     v.number({"itl_relative_error", "of itl percentiles at most, 0 where every gap was kept"},
              error, {0, 1, 0});
 }
-/// A repeat of one variant in result.json, without its requests: facts, the cross-check and
-/// statistics. Times are of the clock.
-inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
+/// A repeat of one variant in result.json, without its requests. Times are of the clock.
+inline void fields_of(field_visitor& v, repeat_facts& d, odd_counts& odd, cross_check& checked,
                       vector<named_number>& statistics) {
     load_fields(v, d);
     const long long from_ns = d.window.from_ns();
@@ -368,9 +367,9 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     start_fields(v, d);
     fields_of(v, static_cast<speed_facts&>(d));
     end_fields(v, d);
-    odd_fields(v, d);
+    odd_fields(v, odd);
     way_fields(v, d);
-    whole_fields(v, d);
+    whole_fields(v, d, odd);
     server_fields(v, d, checked, from_ns);
     beside_fields(v, d, from_ns);
     fields_of(v, d.differences);

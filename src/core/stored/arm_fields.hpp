@@ -151,7 +151,7 @@ inline void fields_of(field_visitor& v, variant_figures& a, token_fit& fit, std:
     fields_of(v, a.answers);
     v.list({"repeats", "", presence::always, "repeat"}, a.repeats, [&](repeat_figures& r) {
         vector<named_number> statistics = named_statistics(kept, r);
-        fields_of(v, r, r.checked, statistics);
+        fields_of(v, r, r.odd, r.checked, statistics);
     });
 }
 

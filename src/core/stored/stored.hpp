@@ -96,8 +96,9 @@ inline stored_repeat read_repeat(const stored_object& described, run_variant var
     stored_repeat r;
     r.what.variant = variant;
     r.what.index = -1;
+    odd_counts odd;
     cross_check checked;
-    read_fields(described, r.what, checked, r.statistics);
+    read_fields(described, r.what, odd, checked, r.statistics);
     return r;
 }
 

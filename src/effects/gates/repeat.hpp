@@ -61,92 +61,6 @@ inline std::string gone_reason(const vector<record>& records) {
                    measured.size(), measured.back()->error.c_str());
 }
 
-/// Counts an answer with fewer or more tokens than forced. If events were counted, a server that
-/// merges or splits a few is not counted.
-inline void note_length(const planned_traffic& p, const finished_request& f, repeat_data& d) {
-    const double forced = forced_tokens(p, f.index);
-    if (forced == 0) return;
-    const double leeway = f.what.token_source == token_origin::usage ? 0 : 0.05 * forced;
-    d.short_outputs += f.what.output_tokens < forced - leeway;
-    d.long_outputs += f.what.output_tokens > forced + leeway;
-}
-/// What the turns of made-up conversations have said, of which later turns must read all.
-class said_before {
-public:
-    said_before(const planned_traffic& p, const request_log& all) {
-        const auto plays = [](const plan_part& part) { return plays_sessions(part); };
-        if (p.stride == 1 || !makes_up_prompts(p) || any_part(p, plays)) return;
-        for (const finished_request& f : all.requests())
-            if (f.what.status == request_status::ok && f.what.depth == 0)
-                turns_.insert({place_of(f.what), {item_of(p, f.index).prompt_tokens, &f.what}});
-    }
-    /// Whether it reports under 80 % of the prompt tokens that its turn had at least. One without
-    /// any history is counted as that.
-    bool is_short(const record& r) const {
-        const auto own = turns_.find(place_of(r));
-        if (own == turns_.end()) return false;
-        int least = own->second.prompt_tokens;
-        for (auto at = own; at != turns_.begin() && (--at)->first.first == r.conversation;) {
-            const record& before = *at->second.answer;
-            if (r.most_prompt_tokens < 0 && r.prompt_tokens <= before.prompt_tokens) return false;
-            least += at->second.prompt_tokens + words_in(before);
-        }
-        return reads_part(r, least);
-    }
-    static bool reads_part(const record& r, int asked) {
-        return r.prompt_tokens + 16 < 0.8 * asked;
-    }
-
-private:
-    /// The tokens of an answer that later turns read: not those of its reasoning.
-    static int words_in(const record& r) {
-        const int unread = std::max(r.reasoning_tokens, 0) + std::max(r.hidden_tokens, 0);
-        return std::max(r.output_tokens - unread, 0);
-    }
-    struct turn {
-        int prompt_tokens = 0;
-        const record* answer = nullptr;
-    };
-    using place = std::pair<long long, int>;
-    static place place_of(const record& r) { return {r.conversation, r.turn}; }
-    std::map<place, turn> turns_{};
-};
-/// Counts an answer to a part of its prompt, where that is known: a template or the fit of words is
-/// some tokens off. Adds the tokens that a prefix cache may have of a prompt with reported ones.
-inline void note_prompt(const planned_traffic& p, const token_fit& fit, const finished_request& f,
-                        const said_before& said, repeat_data& d) {
-    const record& r = f.what;
-    if (r.prompt_tokens <= 0) return;
-    if (p.stride > 1)
-        d.short_prompts += said.is_short(r);
-    else if (makes_up_prompts(p))
-        d.short_prompts += said_before::reads_part(r, item_of(p, f.index).prompt_tokens);
-    if (r.cached_tokens >= 0)
-        d.shared_tokens = std::max(d.shared_tokens, 0ll) +
-                          shared_tokens(p, f.index, fit, r.prompt_tokens);
-}
-/// The most answers that begin with one text, of prompts that differ from their first words on.
-inline long long equal_openings_in(const request_log& all) {
-    std::map<unsigned long long, long long> by_opening;
-    long long most = 0;
-    for (const finished_request& f : all.requests())
-        if (is_pooled(f.what) && f.what.opening_hash != 0)
-            most = std::max(most, ++by_opening[f.what.opening_hash]);
-    return most;
-}
-/// Notes facts of answers that need the plan, before only records are left.
-inline void note_answers(const load_order& asked, const request_log& all, repeat_data& d) {
-    const planned_traffic& p = *asked.what->sent;
-    const said_before said(p, all);
-    for (const finished_request& f : all.requests()) {
-        d.resends += f.what.resends;
-        if (!is_pooled(f.what)) continue;
-        if (asked.target->api->forces_lengths) note_length(p, f, d);
-        note_prompt(p, asked.tokens, f, said, d);
-    }
-    if (p.stride == 1 && makes_up_prompts(p)) d.equal_openings = equal_openings_in(all);
-}
-
 /// When the requests of a repeat were planned and sent, in seconds into its window.
 struct planned_and_sent {
     vector<double> planned{}, sent{};
@@ -355,7 +269,7 @@ struct variant_repeat : not_copied {
         fail_unfinished([&](auto&& f) {
             for (finished_request& r : log.requests()) f(r.what);
         });
-        note_answers(asked, log, seen);
+        for (const finished_request& f : log.requests()) seen.resends += f.what.resends;
         if (state.gaps > asked.max_gaps) log.count_all(seen.window);
         log.move_into(seen);
         leave_out_later(seen);

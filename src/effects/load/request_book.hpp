@@ -11,6 +11,7 @@
 #include "core/measured/repeat.hpp"
 #include "core/measured/request_log.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/traffic/requests.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/load/load_target.hpp"
 #include "effects/load/order.hpp"
@@ -91,6 +92,7 @@ public:
         r.repeat = order_.number;
         r.phase = phase_of(order_, shared_, w);
         note_place(r, w.index);
+        note_asked(r, w.index);
         r.question = answer_use_at(*order_.what->sent, w.index).question;
         shared_.note(r);
         if (order_.out) {
@@ -122,6 +124,17 @@ private:
         r.turn = step.turn;
         r.depth = step.depth;
         r.part = step.label;
+    }
+    /// What the workload asked for, by which the answer is judged.
+    void note_asked(record& r, std::size_t index) const {
+        const planned_traffic& p = *order_.what->sent;
+        r.length_forced = order_.target->api->forces_lengths && forced_tokens(p, index) > 0;
+        const bool is_made_up = makes_up_prompts(p);
+        if (is_made_up) r.asked_prompt_tokens = item_of(p, index).prompt_tokens;
+        if (!is_made_up || own_place_of(p, index).part.stride > 1) r.opening_hash = 0;
+        if (r.cached_tokens >= 0 && r.prompt_tokens > 0)
+            r.shared_tokens =
+                static_cast<int>(shared_tokens(p, index, order_.tokens, r.prompt_tokens));
     }
     /// Counts twice as many old gaps as new ones came, so that the old list shrinks step by step.
     void count_gaps_of_old(std::uint64_t came_in) {

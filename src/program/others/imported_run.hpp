@@ -385,7 +385,7 @@ inline void set_rates(repeat_data& d, const imported_run& run) {
 
 /// If nine in ten answers have the longest length, it was asked for. A shorter answer was broken
 /// off, which tools count as a success.
-inline long long short_answers(const repeat_data& d) {
+inline void note_forced_lengths(repeat_data& d) {
     int longest = 0;
     long long completed = 0, as_long = 0;
     for (const record& r : d.records) {
@@ -395,7 +395,11 @@ inline long long short_answers(const repeat_data& d) {
         longest = std::max(longest, r.output_tokens);
         as_long += r.output_tokens == longest;
     }
-    return 10 * as_long >= 9 * completed ? completed - as_long : 0;
+    if (10 * as_long < 9 * completed) return;
+    for (record& r : d.records) {
+        r.length_forced = true;
+        r.most_output_tokens = longest;
+    }
 }
 
 /// Sets the second event of an answer whose reads are known. Its first event counts as answer, as
@@ -429,7 +433,7 @@ inline repeat_data repeat_of(imported_run& run, int index) {
     all.clear();
     set_window(d, run);
     set_rates(d, run);
-    d.short_outputs = short_answers(d);
+    note_forced_lengths(d);
     return d;
 }
 

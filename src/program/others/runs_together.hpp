@@ -354,7 +354,7 @@ inline vector<std::string> notes_of(const vector<imported_run>& runs, long long 
 /// The workload's shared tokens are those of the repeat with the fewest cached tokens. The other
 /// repeats sent prompts that the server had seen before.
 inline void set_shared_tokens(vector<repeat_data>& repeats) {
-    vector<std::pair<double, double>> found;  // cached tokens, all tokens
+    double least = infinity;
     for (const repeat_data& d : repeats) {
         double cached = 0, prompt = 0;
         for (const record& r : d.records)
@@ -362,14 +362,13 @@ inline void set_shared_tokens(vector<repeat_data>& repeats) {
                 cached += r.cached_tokens;
                 prompt += r.prompt_tokens;
             }
-        found.emplace_back(cached, prompt);
-    }
-    double least = infinity;
-    for (const auto& [cached, prompt] : found)
         if (prompt > 0) least = std::min(least, cached / prompt);
-    for (std::size_t i = 0; i < repeats.size(); ++i)
-        if (found[i].second > 0)
-            repeats[i].shared_tokens = static_cast<long long>(least * found[i].second);
+    }
+    if (least == infinity) return;
+    for (repeat_data& d : repeats)
+        for (record& r : d.records)
+            if (r.cached_tokens >= 0)
+                r.shared_tokens = static_cast<int>(least * r.prompt_tokens);
 }
 
 /// Returns a plan from the files, in place of a scenario for the reports.

@@ -10,6 +10,7 @@
 #include "support/sample_measurements.hpp"
 #include "support/synthetic_gates.hpp"
 #include "support/texts.hpp"
+#include "support/timelines.hpp"
 
 #include <cmath>
 #include <cstddef>
@@ -244,7 +245,7 @@ TEST_CASE("an objective that hardly depends on the load says how badly it locate
 TEST_CASE("answers that are no answers make no capacity, whatever their speed") {
     reported t(twelve);
     t.asked(12, 60).asked(12, 60);
-    for (repeat_data& d : t.seen.candidate) d.short_outputs = 50;
+    for (repeat_data& d : t.seen.candidate) timelines::force_lengths(d, d.records.size(), 64);
     CHECK(t.first().outcome == verdict::invalid);
     CHECK(says(t.first(), "server: "));
     CHECK(!fault_of_search(t.seen, t.judged_by, t.found()).empty());

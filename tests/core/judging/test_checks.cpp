@@ -17,6 +17,7 @@
 #include <utility>
 
 using namespace sample_pages;
+using namespace timelines;
 using namespace verdicts;
 
 namespace {
@@ -183,7 +184,7 @@ vector<row_case> all_rows() {
         {"cached_on_page", because::cached_on_page, invalid, cached_share >= 10_pct,
          [](measurement& m) {
              for (repeat_data& d : m.candidate) {
-                 d.shared_tokens = 1'000'000;
+                 share_tokens(d, 1000);
                  read_at_each_second(d, 4);
                  report(d, server_quantity::requests_done, {0, 0, 0, 20});
                  report(d, server_quantity::prefix_hits, {0, 0, 0, 80});
@@ -240,7 +241,7 @@ vector<row_case> all_rows() {
              m.candidate[0].speed_error = m.baseline[0].speed_error = 0.05;
          }, true},
         {"alike_alone", because::alike_alone, invalid, compared, [](measurement& m) {
-             for (repeat_data& d : m.candidate) d.equal_openings = 20;
+             each_request(m.candidate, [](record& r, std::size_t) { r.opening_hash = 7; });
          }, true},
         {"several_models", because::several_models, invalid, usual, [](measurement& m) {
              each_request(m.candidate, [](record& r, std::size_t i) {
@@ -251,16 +252,21 @@ vector<row_case> all_rows() {
              each_request(m.candidate, [](record& r, std::size_t i) { r.from_cache = i % 5 > 0; });
          }},
         {"other_length", because::stops_early, invalid, usual,
-         [](measurement& m) { m.candidate[0].short_outputs = 20; }},
+         [](measurement& m) { force_lengths(m.candidate[0], 20, 64); }},
         {"filtered", because::filtered, invalid, usual, [](measurement& m) {
              each_request(m.candidate,
                           [](record& r, std::size_t) { r.finish_reason = "content_filter"; });
          }},
         {"short_prompts", because::short_prompts, invalid, usual,
-         [](measurement& m) { m.candidate[0].short_prompts = 20; }},
+         [](measurement& m) {
+             each_request(m.candidate, [](record& r, std::size_t) {
+                 r.prompt_tokens = 100;
+                 r.asked_prompt_tokens = 200;
+             });
+         }},
         {"no_history", because::no_history, invalid, usual, go_on},
         {"known_prompts", because::known_prompts, invalid, usual, [](measurement& m) {
-             for (repeat_data& d : m.candidate) d.shared_tokens = 0;
+             for (repeat_data& d : m.candidate) share_tokens(d, 0);
              each_request(m.candidate, [](record& r, std::size_t) {
                  r.prompt_tokens = 1000;
                  r.cached_tokens = 830;

@@ -31,7 +31,7 @@ cause cross_check_fault(const measurements& e, const repeat_data& d) {
     cause why = restarted(e, d);
     return why ? why : served_others(unfinished_requests(e), d);
 }
-std::string against(const repeat_data& d) {
+std::string fault_of(const repeat_data& d) {
     measurement m = measured({d});
     return described(cross_check_fault(m, m.candidate[0]));
 }
@@ -39,7 +39,7 @@ std::string against(const repeat_data& d) {
 
 TEST_CASE("a server that counts what we do says nothing") {
     const repeat_data d = repeat_reported(50, 50, 500);
-    CHECK(against(d) == "");
+    CHECK(fault_of(d) == "");
     CHECK(difference_text(cross_check_of(d)) == "");
     CHECK(cross_check_of(d).is_made);
 }
@@ -50,7 +50,7 @@ TEST_CASE("cached tokens of usage are held against those of the page") {
         for (int i = 0; i < 3; ++i) {
             repeat_data d = repeat_reported(50, 50, 500);  // 20 prompt tokens each
             d.index = i;
-            d.shared_tokens = 1000000;
+            timelines::share_tokens(d, 1000);
             for (record& r : d.records) r.cached_tokens = cached;
             if (reported >= 0) report(d, quantity::prefix_hits, {7, 7, 7, 7, 7, 7 + reported});
             m.candidate.push_back(d);
@@ -109,7 +109,7 @@ TEST_CASE("at once a server may have the requests of both variants") {
 
 TEST_CASE("more requests than ours were somebody else's") {
     const repeat_data d = repeat_reported(50, 70, 700);
-    CHECK(against(d) ==
+    CHECK(fault_of(d) ==
           "it served others too: in repeat 1 its page counts 70 finished requests, ours were 50");
     const measurement m = measured({d, d}, {mean(ttft) <= 100_ms});
     for (const slo_verdict& v : judge_all(m)) {
@@ -117,8 +117,8 @@ TEST_CASE("more requests than ours were somebody else's") {
         CHECK(mentions(v.reason, "server: it served others too"));
     }
     // One long one is enough, one short one is not.
-    CHECK(against(repeat_reported(50, 51, 2500)) != "");
-    CHECK(against(repeat_reported(50, 51, 501)) == "");
+    CHECK(fault_of(repeat_reported(50, 51, 2500)) != "");
+    CHECK(fault_of(repeat_reported(50, 51, 501)) == "");
     CHECK(difference_text(cross_check_of(repeat_reported(50, 51, 501))) ==
           "1 request of somebody else");
 }
@@ -149,16 +149,16 @@ TEST_CASE("what a side task excuses is excused in its time alone") {
     };
     // Twenty requests of somebody else, read by the last reading.
     const repeat_data others = repeat_reported(50, 70, 700);
-    CHECK(against(excused(others, at_s(others, 5), 1)) == "");
-    CHECK(against(excused(others, at_s(others, 1), 1)) != "");
+    CHECK(fault_of(excused(others, at_s(others, 5), 1)) == "");
+    CHECK(fault_of(excused(others, at_s(others, 1), 1)) != "");
     // A restart that the last reading tells of.
     repeat_data anew = repeat_reported(50, 50, 500);
     for (page_reading& r : anew.server.readings) r.began = 100;
     anew.server.from_s = 200;
     anew.server.readings.back().began = 250;
-    REQUIRE(against(anew).find("it restarted in repeat 1") == 0);
-    CHECK(against(excused(anew, at_s(anew, 4) + 0.5, 1)) == "");
-    CHECK(against(excused(anew, at_s(anew, 0), 1)).find("it restarted in repeat 1") == 0);
+    REQUIRE(fault_of(anew).find("it restarted in repeat 1") == 0);
+    CHECK(fault_of(excused(anew, at_s(anew, 4) + 0.5, 1)) == "");
+    CHECK(fault_of(excused(anew, at_s(anew, 0), 1)).find("it restarted in repeat 1") == 0);
     // A server that went away: in the time of a task, or after it had answered again.
     repeat_data gone = repeat_reported(50, 50, 500);
     gone.target_gone = "its process exited with code 1";
@@ -171,40 +171,40 @@ TEST_CASE("what a side task excuses is excused in its time alone") {
 
 TEST_CASE("a server that counts each request in every process is nobody's other load") {
     const repeat_data d = repeat_reported(50, 200, 500);
-    CHECK(against(d) == "");
+    CHECK(fault_of(d) == "");
     CHECK(difference_text(cross_check_of(d)) == "it counts each request 4 times");
-    CHECK(against(repeat_reported(50, 199, 500)) != "");
+    CHECK(fault_of(repeat_reported(50, 199, 500)) != "");
     // Somebody else with as many requests has tokens of his own; nobody knows where none are told.
-    CHECK(against(repeat_reported(50, 100, 1000)) != "");
+    CHECK(fault_of(repeat_reported(50, 100, 1000)) != "");
     CHECK(difference_text(cross_check_of(repeat_reported(50, 100, 1000))).find("each request") ==
           std::string::npos);
     repeat_data untold = repeat_reported(50, 100, 500);
     for (record& r : untold.records) r.token_source = token_origin::events;
-    CHECK(against(untold) != "");
+    CHECK(fault_of(untold) != "");
 }
 
 TEST_CASE("a server that counts each text of an embedding or a score is nobody's other load") {
     // Of 50 requests with 20 prompt tokens each, as vLLM counts rerankings: by the document.
     repeat_data d = repeat_reported(50, 317, 0);
     for (record& r : d.records) r.output_tokens = 0;
-    CHECK(against(d) != "");  // of prompts its page says nothing
+    CHECK(fault_of(d) != "");  // of prompts its page says nothing
     report(d, quantity::prompt_tokens, {7, 7, 7, 7, 7, 7 + 1000});
-    CHECK(against(d) == "");
+    CHECK(fault_of(d) == "");
     CHECK(difference_text(cross_check_of(d)) == "");
     d.records[0].prompt_tokens = 0;  // not told
     report(d, quantity::prompt_tokens, {7, 7, 7, 7, 7, 7 + 995});
-    CHECK(against(d) == "");
+    CHECK(fault_of(d) == "");
     report(d, quantity::prompt_tokens, {7, 7, 7, 7, 7, 7 + 1100});
-    CHECK(against(d) != "");
+    CHECK(fault_of(d) != "");
     report(d, quantity::prompt_tokens, {7, 7, 7, 7, 7, 7 + 1000});
     report(d, quantity::generation_tokens, {50, 50, 50, 50, 50, 51});
-    CHECK(against(d) != "");
+    CHECK(fault_of(d) != "");
 }
 
 TEST_CASE("tokens that are counted differently are said") {
     CHECK(difference_text(cross_check_of(repeat_reported(50, 50, 1000))) ==
           "it counts 1000 generated tokens, the usage in its answers 500");
-    CHECK(against(repeat_reported(50, 50, 1000)) == "");
+    CHECK(fault_of(repeat_reported(50, 50, 1000)) == "");
     CHECK(difference_text(cross_check_of(repeat_reported(50, 50, 509))) == "");
     // A server that counts before it has all of them is no other's.
     CHECK(difference_text(cross_check_of(repeat_reported(50, 40, 400))).find("400") !=
@@ -214,9 +214,9 @@ TEST_CASE("tokens that are counted differently are said") {
 TEST_CASE("a restart in mid-run makes a gate invalid, several servers behind an address do not") {
     repeat_data d = repeat_reported(50, 50, 500);
     for (std::size_t i = 0; i < 6; ++i) d.server.readings[i].began = i < 3 ? 100 : 200;
-    CHECK(against(d).find("it restarted in repeat 1, or another one answers") == 0);
+    CHECK(fault_of(d).find("it restarted in repeat 1, or another one answers") == 0);
     for (std::size_t i = 0; i < 6; ++i) d.server.readings[i].began = i % 2 ? 100 : 200;
-    CHECK(against(d) == "");
+    CHECK(fault_of(d) == "");
     CHECK(!cross_check_of(d).is_made);
 }
 
@@ -307,9 +307,9 @@ TEST_CASE("two servers behind an address that were there before restart in no re
 TEST_CASE("several processes without a beginning each are nobody's other load") {
     // The first reading is of the one that did little, the last of the one that did much.
     repeat_data d = repeat_reported(50, 4987, 49870);
-    CHECK(against(d) != "");
+    CHECK(fault_of(d) != "");
     d.server.is_of_several = true;
-    CHECK(against(d) == "");
+    CHECK(fault_of(d) == "");
     CHECK(!cross_check_of(d).is_made);
 }
 
@@ -332,7 +332,7 @@ TEST_CASE("the page of another server, or of one of several, is no word of this 
 TEST_CASE("without a reading before and one after, nothing is held against anybody") {
     repeat_data d = repeat_reported(50, 70, 700);
     d.server.has_both_ends = false;
-    CHECK(against(d) == "");
+    CHECK(fault_of(d) == "");
     CHECK(!cross_check_of(d).is_made);
 }
 

@@ -280,9 +280,14 @@ TEST_CASE("a server that reads a part of each prompt is asked another load") {
     for (repeat_data& d : m.candidate)
         for (std::size_t i = 0; i < 50; ++i) d.records[i].prompt_tokens = 1000 + static_cast<int>(i);
     CHECK(reason() == "");  // half of them
-    m.candidate[0].short_prompts = 10;
+    const auto ask_for = [&](std::size_t n, int tokens) {
+        for (std::size_t i = 0; i < n; ++i) m.candidate[0].records[i].asked_prompt_tokens = tokens;
+    };
+    ask_for(10, 2000);
     CHECK(reason() == "");
-    m.candidate[1].short_prompts = 1;
+    ask_for(11, 1200);
+    CHECK(reason() == "");
+    ask_for(11, 2000);
     CHECK(reason() == "server: 11 of 200 completed requests report under 80 % of the prompt tokens "
                       "that were asked for: it reads only a part of its prompts");
 }
@@ -415,7 +420,7 @@ TEST_CASE("the share of cached tokens is a value of each repeat, and needs reque
     const slo s = cached_share >= 40_pct;
     CHECK(mentions(judged(m, s).reason, "have no cached_tokens in their usage"));
     for (repeat_data& d : m.candidate) {
-        d.shared_tokens = 1000000;
+        share_tokens(d, 1000);
         for (std::size_t i = 0; i < d.records.size(); ++i) {
             d.records[i].prompt_tokens = i % 2 == 0 ? 300 : 100;
             d.records[i].cached_tokens = i % 2 == 0 ? 210 : 10;
@@ -523,21 +528,21 @@ TEST_CASE("a client whose core is full proves nothing about the server") {
 }
 
 TEST_CASE("answers of other lengths than forced are another load than the one asked for") {
-    const struct { long long repeat_data::*number; const char* name; } rows[] = {
-        {&repeat_data::short_outputs, "stops_early 3 of 40"}, {&repeat_data::long_outputs, "too_long 3 of 40"}};
-    for (const auto& [number, name] : rows) {
+    const struct { int tokens; const char* name; } rows[] = {{12, "stops_early 3 of 40"},
+                                                              {10, "too_long 3 of 40"}};
+    for (const auto& [tokens, name] : rows) {  // each answer has 11
         CAPTURE(std::string(name));
         measurement m = measured(repeats_with_ttft({80, 80}));
-        m.candidate[1].*number = 2;  // 5 % of 40
+        force_lengths(m.candidate[1], 2, tokens);  // 5 % of 40
         CHECK(judged(m, mean(ttft) <= 100_ms).outcome == verdict::pass);
-        m.candidate[0].*number = 1;
+        force_lengths(m.candidate[0], 1, tokens);
         for (const slo& s : {mean(ttft) <= 100_ms, mean(tpot) <= 20_ms, p50(e2e) <= 1_s,
                              goodput(ttft <= 1_s) >= 50_pct, p50(decode_speed) >= 50_tps})
             CHECK(invalid_by(judged(m, s)) == name);
         CHECK(judged(m, error_rate <= 50_pct).outcome == verdict::pass);
         m.candidate.push_back(steady_repeat(80));  // 3 of 60 are 5 % again, 4 are not
         CHECK(judged(m, mean(ttft) <= 100_ms).outcome == verdict::pass);
-        m.candidate[2].*number = 1;
+        force_lengths(m.candidate[2], 1, tokens);
         CHECK(judged(m, mean(ttft) <= 100_ms).outcome == verdict::invalid);
     }
     // What ended those that are shorter: a length of the server's own, or nothing that it tells.
@@ -546,7 +551,7 @@ TEST_CASE("answers of other lengths than forced are another load than the one as
         int i = 0;
         for (repeat_data& d : m.candidate)
             for (record& r : d.records) r.finish_reason = i++ < at_length ? "length" : others;
-        m.candidate[0].short_outputs = 10;
+        force_lengths(m.candidate[0], 10, 64);
         const verdict_cause why = judged(m, mean(ttft) <= 100_ms).causes[0];
         return str(why.name) + printed(" %g %g", why.numbers[2], why.numbers[3]);
     };
@@ -555,6 +560,86 @@ TEST_CASE("answers of other lengths than forced are another load than the one as
     CHECK(ended(30, "stop") == "stops_early 10 0");  // by themselves
     CHECK(ended(10, "").find("stops_early") == 0);
     CHECK(ended(0, "").find("stops_early") == 0);
+}
+
+TEST_CASE("a selection of requests is judged by its own answers") {
+    const struct { const char* name; void (*spoil)(record& r); } rows[] = {
+        {"stops_early", [](record& r) { r.length_forced = true, r.most_output_tokens = 64; }},
+        {"too_long", [](record& r) { r.length_forced = true, r.most_output_tokens = 5; }},
+        {"short_prompts", [](record& r) { r.asked_prompt_tokens = 2000; }},
+        {"known_prompts", [](record& r) { r.shared_tokens = 0; }}};
+    // One answer in four is of "chat", whose requests are turns of one conversation.
+    const auto judged_of = [](void (*spoil)(record& r), int odd_part, const slo& s) {
+        measurement m = measured({steady_repeat(80, 80), steady_repeat(80, 80)});
+        for (repeat_data& d : m.candidate) {
+            d.labels = {"chat", "code"};
+            for (std::size_t i = 0; i < d.records.size(); ++i) {
+                record& r = d.records[i];
+                r.part = i % 4 > 0;
+                r.turn = r.part == 0 ? static_cast<int>(i / 4) : 0;
+                r.prompt_tokens = 1000;
+                r.cached_tokens = r.shared_tokens = 900;
+                if (r.part == odd_part) spoil(r);
+            }
+        }
+        const slo_verdict v = judged(m, s);
+        return v.outcome == verdict::invalid ? str(v.causes[0].name) : std::string();
+    };
+    for (const auto& [name, spoil] : rows) {
+        CAPTURE(std::string(name));
+        for (const int odd : {0, 1}) {
+            CAPTURE(odd);
+            CHECK(judged_of(spoil, odd, mean(ttft).of("chat") <= 1_s) == (odd == 0 ? name : ""));
+            CHECK(judged_of(spoil, odd, mean(ttft).of("code") <= 1_s) == (odd == 1 ? name : ""));
+            CHECK(judged_of(spoil, odd, mean(ttft).of(turns(2)) <= 1_s) == (odd == 0 ? name : ""));
+            CHECK(judged_of(spoil, odd, mean(ttft) <= 1_s) == name);
+        }
+    }
+}
+
+TEST_CASE("a later turn is asked with all that its conversation has said, a subagent is not") {
+    // Turns of 100 tokens, answered with eleven.
+    const auto is_short = [](int turn, int depth, int prompt_tokens, int reasoned = 0) {
+        vector<request> asked(static_cast<std::size_t>(turn) + 1, answered(0, 80));
+        repeat_data d = repeat_of(asked);
+        for (std::size_t i = 0; i < d.records.size(); ++i) {
+            record& r = d.records[i];
+            r.conversation = 7;
+            r.turn = static_cast<int>(i);
+            r.asked_prompt_tokens = 100;
+            r.prompt_tokens = 1000;
+            r.reasoning_tokens = reasoned;
+        }
+        d.records.back().depth = depth;
+        d.records.back().prompt_tokens = prompt_tokens;
+        return answer_counts_of({d}).short_prompts == 1;
+    };
+    CHECK_FALSE(is_short(0, 0, 64));
+    CHECK(is_short(0, 0, 63));
+    CHECK_FALSE(is_short(2, 0, 242));  // 80 % of 322, less 16
+    CHECK(is_short(2, 0, 241));
+    CHECK_FALSE(is_short(2, 0, 224, 11));  // of 300: reasoning is not read again
+    CHECK(is_short(2, 0, 223, 11));
+    CHECK_FALSE(is_short(2, 1, 64));
+    CHECK(is_short(2, 1, 63));
+}
+
+TEST_CASE("answers that begin alike are counted in each repeat, among those that are selected") {
+    measurement m = measured(repeats_with_ttft({80, 80}));
+    for (std::size_t k = 0; k < 2; ++k) {
+        repeat_data& d = m.candidate[k];
+        d.labels = {"chat", "code"};
+        for (std::size_t i = 0; i < d.records.size(); ++i) {
+            d.records[i].part = i % 4 > 0;
+            d.records[i].opening_hash = i % 4 > 0 ? 100 + i : 7 + k;
+        }
+    }
+    const auto alike = [&](const statistic_data& of) {
+        return answer_counts_of(m.candidate, of.which).equal_openings;
+    };
+    CHECK(alike(p50(ttft).data) == 10);
+    CHECK(alike(p50(ttft).of("chat").data) == 10);
+    CHECK(alike(p50(ttft).of("code").data) == 2);
 }
 
 TEST_CASE("answers that end at their length before the one asked for are not what was asked for") {
@@ -684,7 +769,7 @@ TEST_CASE("what the client lacked for one request, or for one in a hundred, is n
 TEST_CASE("more cached tokens than prompt tokens are told, and are no share") {
     measurement m = measured(repeats_with_ttft({80, 80}));
     for (repeat_data& d : m.candidate) {
-        d.shared_tokens = 1000000;
+        share_tokens(d, 1000);
         for (record& r : d.records) {
             r.prompt_tokens = 100;
             r.cached_tokens = 108;
@@ -695,7 +780,7 @@ TEST_CASE("more cached tokens than prompt tokens are told, and are no share") {
     CHECK(mentions(v.reason, "its usage has 4320 cached tokens of 4000 prompt tokens, which cannot be"));
     CHECK(std::isnan(v.measured));
     CHECK_FALSE(mentions(judged(m, mean(ttft) <= 100_ms).reason, "108"));
-    for (repeat_data& d : m.candidate) d.shared_tokens = 0;
+    for (repeat_data& d : m.candidate) share_tokens(d, 0);
     CHECK(mentions(judged(m, mean(ttft) <= 100_ms).reason, "4320 cached tokens of 4000"));
 }
 
@@ -1051,10 +1136,10 @@ TEST_CASE("usage of more tokens than the text can be decides nothing") {
 
 TEST_CASE("more cached tokens than the workload shares are prompts that were seen before") {
     // 40 prompts of 1000 tokens, of which 100 each are shared: up to 166 may have been cached.
-    const auto cached = [](int tokens, long long shared = 100) {
+    const auto cached = [](int tokens, int shared = 100) {
         measurement m = measured(repeats_with_ttft({80, 80}));
         for (repeat_data& d : m.candidate) {
-            d.shared_tokens = shared < 0 ? -1 : 20 * shared;
+            share_tokens(d, shared);
             for (record& r : d.records) {
                 r.prompt_tokens = 1000;
                 r.cached_tokens = tokens;
@@ -1081,7 +1166,7 @@ TEST_CASE("more cached tokens than the workload shares are prompts that were see
     // One arm whose prompts were seen is no comparison.
     measurement pairs = pairs_with_ratio({1, 1, 1, 1});
     for (repeat_data& d : pairs.baseline) {
-        d.shared_tokens = 0;
+        share_tokens(d, 0);
         for (record& r : d.records) r.prompt_tokens = r.cached_tokens = 1000;
     }
     CHECK(mentions(judged(pairs, mean(ttft) <= 1.1 * baseline).reason,
@@ -1107,7 +1192,7 @@ TEST_CASE("the baseline's faults are named as its own") {
     CHECK(reason([](measurement& m) { m.baseline[0].interrupted = true; }) ==
           "the run was interrupted");
     const std::string shorter = reason([](measurement& m) {
-        for (repeat_data& d : m.baseline) d.short_outputs = 20;
+        for (repeat_data& d : m.baseline) force_lengths(d, 20, 64);
     });
     CHECK(shorter.find("baseline server: 80 of 80") == 0);
 }

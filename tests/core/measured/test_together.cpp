@@ -254,15 +254,11 @@ TEST_CASE("what went wrong in one part went wrong") {
     all[1].lost_fraction = 0.01;
     all[2].lost_fraction = 0.25;
     all[0].disturbed_requests = all[2].disturbed_requests = 2;
-    all[1].short_outputs = 2;
-    all[2].shared_tokens = 7;
     const repeat_data d = together(std::move(all), false);
     CHECK(d.interrupted);
     CHECK(d.target_gone == "it went away");
     CHECK(d.lost_fraction == 0.25);
     CHECK(d.disturbed_requests == 4);
-    CHECK(d.short_outputs == 2);
-    CHECK(d.shared_tokens == 7);
 }
 
 TEST_CASE("what a part's client could not send is no failure in the whole, either") {

@@ -104,7 +104,8 @@ TEST_CASE("a record is one line with its fields in order") {
         R"("status":"ok","http_status":200,"finish_reason":"stop","error":null,"late_ns":1000003,)"
         R"("cached_tokens":16,"reasoning_tokens":6,"hidden_tokens":4,"conversation":9007199254740993,"turn":2,)"
         R"("reads":3,"first_read_events":2,"text_bytes":40,"most_prompt_tokens":90,"most_output_tokens":64,)"
-        R"("choices":5,"resends":1})"
+        R"("choices":5,"length_forced":true,"asked_prompt_tokens":15,"shared_tokens":8,)"
+        R"("opening_hash":"00000000000000ff","resends":1})"
         "\n");
 }
 

@@ -92,7 +92,7 @@ variant_figures arm_with_rows() {
 
 TEST_CASE("whatever a struct holds is read back as it was written, byte by byte") {
     check_round_trips("record", record(), std::string());
-    check_round_trips("repeat", repeat_facts(), cross_check(), vector<named_number>());
+    check_round_trips("repeat", repeat_facts(), odd_counts(), cross_check(), vector<named_number>());
     check_round_trips("target", target_facts());
     check_round_trips("scenario", load_facts());
     check_round_trips("judging", judging_parameters(), load_conditions(), expected_load());
@@ -124,24 +124,27 @@ TEST_CASE("a profile that is read says what it said, for pages that are made aga
 
 TEST_CASE("no number of a server makes a file that cannot be read") {
     check_is_read("record", record(), std::string());
-    check_is_read("repeat", repeat_facts(), cross_check(), vector<named_number>());
+    check_is_read("repeat", repeat_facts(), odd_counts(), cross_check(), vector<named_number>());
     check_is_read("arm", arm_with_rows(), token_fit(), std::size_t{2}, vector<statistic_data>());
 }
 
 TEST_CASE("a record's list has all that a record has") {
     record r;
     // One more member, and this does not compile: it is a field as well, but for `same` and `exempt`,
-    // which follow from other records and from side tasks, and for `opening`, which counts were made of.
+    // which follow from other records and from side tasks.
     auto& [id, variant, phase, repeat, scheduled, dispatched, connected, sent, first, last, end, second,
            answer, late, prompt, output, source, events, first_tokens, status, http, finish, error,
            cached, reasoning, hidden, at_once, conversation, turn, depth, workload_part, reads, first_read,
-           unknown_gaps, first_early, textless, bytes, most_prompt, most_output, choices, question, right, graded,
-           hash, same, exempt, model, opening, from_cache, resends, idle] = r;
+           unknown_gaps, first_early, textless, bytes, most_prompt, most_output, asked, shared, choices, question, right, graded,
+           hash, same, exempt, model, opening, forced, from_cache, resends, idle] = r;
     id = "x";
     right = true;  // written where there was a question
     question = 7;
     graded = "7";
-    hash = 7;
+    hash = opening = 7;
+    asked = 1;  // written of what is made up, forced and reported
+    shared = 1;
+    forced = true;
     idle = 7;  // written where the connection was lost
     depth = workload_part = 1;  // written where they are not 0
     unknown_gaps = at_once = 1;
@@ -149,19 +152,20 @@ TEST_CASE("a record's list has all that a record has") {
     last = 1, end = 3;
     model = "small";
     from_cache = true;
-    CHECK(parsed(written(true, r, std::string())).get<picojson::object>().size() == 48 + 1);
+    CHECK(parsed(written(true, r, std::string())).get<picojson::object>().size() == 52 + 1);
 }
 
 TEST_CASE("a clock that moves moves every time, and nothing else") {
     generator random(5);
     for (int i = 0; i < 500; ++i) {
         repeat_data d;
+        odd_counts odd;
         cross_check checked;
         vector<named_number> statistics;
         record r;
         std::string gate;
         drawn_fields::drawer draws(random);
-        fields_of(draws, d, checked, statistics);
+        fields_of(draws, d, odd, checked, statistics);
         fields_of(draws, r, gate);
         const long long from = d.window.from_ns(), to = d.window.to_ns(), by_ns = 1000003;
         if (!draws.is_sound() || from == 0) continue;
@@ -169,9 +173,9 @@ TEST_CASE("a clock that moves moves every time, and nothing else") {
         const auto ends = [](long long a, long long b) {
             return printed("\"window_from_ns\":%lld,\"window_to_ns\":%lld,", a, b);
         };
-        const std::string was = written(true, d, checked, statistics);
+        const std::string was = written(true, d, odd, checked, statistics);
         move_clock(d, by_ns);
-        CHECK(written(true, d, checked, statistics) ==
+        CHECK(written(true, d, odd, checked, statistics) ==
               texts::replaced(was, ends(from, to), ends(from + by_ns, to + by_ns)));
         record later = r;
         move_clock(later, by_ns);

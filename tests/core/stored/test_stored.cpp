@@ -176,7 +176,7 @@ TEST_CASE("verdicts on what was read back are those of the run, bit for bit") {
     m.slos.push_back(output_throughput >= 90_tps);
     m.rule = rule_of({.false_fail = 0.3_pct}, 2, 3);
     m.noise = {{"mean(ttft)", 0.0712345678901234}};
-    m.candidate[1].short_outputs = 1;
+    force_lengths(m.candidate[1], 1, 64);
     read_gate s = read_back(g);
     s.measured.slos = m.slos;
     for (std::size_t i = 0; i < m.candidate.size(); ++i) {

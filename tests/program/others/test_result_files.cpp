@@ -148,7 +148,7 @@ TEST_CASE("failures are failures") {
     int failed = 0;
     for (const record& r : d.records) failed += r.status != request_status::ok;
     CHECK(failed == 4);
-    CHECK(d.short_outputs == 2);  // told inside of the stream: vLLM's bench counts them as successes
+    CHECK(answer_counts_of({d}).too_short == 2);  // told inside of the stream: vLLM's bench counts them as successes
     imported_run sglang_run = read(fixture("sglang-chat-bad-1.jsonl"));
     CHECK(lacks(sglang_run, metric_id::tpot));  // by the length asked for, which two did not bring
     d = repeat_of(sglang_run, 0);

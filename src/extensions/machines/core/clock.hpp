@@ -55,9 +55,10 @@ inline void move_clock(record& r, long long by_ns) {
 inline void move_clock(repeat_data& d, long long by_ns) {
     for (record& r : d.records) move_clock(r, by_ns);
     clock_mover mover(by_ns);
+    odd_counts odd;
     cross_check checked;
     vector<named_number> statistics;
-    fields_of(mover, d, checked, statistics);
+    fields_of(mover, d, odd, checked, statistics);
 }
 
 }  // namespace detail

@@ -44,7 +44,8 @@ namespace detail {
 inline std::string packed(const repeat_data& d) {
     json_writer facts(layout::one_line);
     facts.open('{');
-    write_fields(facts, static_cast<const repeat_facts&>(d), cross_check(), vector<named_number>());
+    write_fields(facts, static_cast<const repeat_facts&>(d), odd_counts(), cross_check(),
+                 vector<named_number>());
     std::string bytes = facts.close().text() + "\n";
     for (const record& r : d.records) bytes += record_json(r, "");
     bytes += '\n';
@@ -92,14 +93,8 @@ inline repeat_data unpacked(std::string_view bytes, run_variant variant) {
 /// Adds the facts of another part to a repeat. Both are on one clock.
 inline void add_facts(repeat_data& to, const repeat_data& part, bool by_window_of_all) {
     if (by_window_of_all) to.window = to.window.shared_with(part.window);
-    to.short_outputs += part.short_outputs;
-    to.long_outputs += part.long_outputs;
-    to.short_prompts += part.short_prompts;
-    to.equal_openings += part.equal_openings;
     to.resends += part.resends;
     to.add(part);
-    if (part.shared_tokens >= 0)
-        to.shared_tokens = std::max(to.shared_tokens, 0ll) + part.shared_tokens;
     // The slopes of sends over plan are averaged, weighted by the rates.
     const double asked = to.asked_rate + part.asked_rate;
     to.achieved_rate += part.achieved_rate;
