@@ -33,7 +33,7 @@
 // scenario" (all options with their defaults), "results", "verbs and assertions". A file that
 // includes the header pays for that part alone.
 //
-// The implementation begins in line 2764 of llmbench.hpp. Part two is the pure core: parsing,
+// The implementation begins in line 2768 of llmbench.hpp. Part two is the pure core: parsing,
 // statistics, schedules, verdicts and reports as functions from values to values, which do no I/O
 // and know no clock. Part three holds the effects: clocks, sockets, processes, files. Both are
 // compiled in the one file that defines LLMBENCH_IMPLEMENT (or LLMBENCH_MAIN, which adds doctest's
@@ -2496,6 +2496,8 @@ struct record {
     /// Upper bound for the text that was sent; negative: the server adds a history that it keeps.
     int most_prompt_tokens = 0;
     int most_output_tokens = 0;     ///< asked for
+    int asked_prompt_tokens = 0;    ///< of a made-up prompt, without earlier turns; 0: it is none
+    int shared_tokens = -1;  ///< of the prompt, that the workload repeats at most; -1: unknown
     int choices = 0;                ///< answers in this stream
     /// The number of what was asked, in the workload: the same each time; -1: none, or not graded.
     long long question = -1;
@@ -2505,7 +2507,9 @@ struct record {
     types::maybe<bool> same{};  ///< equal to the baseline's answer in its pair; none: not asked
     bool exempt = false;  ///< failed while a side task disturbed the server; counts as no failure
     types::text model{};  ///< that the answer names; "": the one asked for, or none
-    unsigned long long opening_hash = 0;  ///< of the first 128 bytes of text; not in files
+    /// Of the first 128 bytes of text; 0: shorter, or the prompt is not made up for this answer.
+    unsigned long long opening_hash = 0;
+    bool length_forced = false;  ///< to most_output_tokens
     bool from_cache = false;  ///< a gateway's cache gave the answer, by its headers
     int resends = 0;  ///< times sent again after a kept connection was closed without an answer
     long long idle_ns = 0;  ///< idle time of the connection that was lost; 0: none was lost
@@ -2761,7 +2765,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 38,054 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 38,159 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -2783,7 +2787,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <deque>
 #include <exception>
 #include <functional>  // less, where bytes come from
-#include <iterator>  // reverse_iterator, size, prev, begin, end
+#include <iterator>  // reverse_iterator, size, begin, end
 #include <limits>  // infinity, of whole numbers
 #include <map>
 #include <memory>  // shared_ptr, unique_ptr, make_unique, const_pointer_cast
@@ -5940,7 +5944,7 @@ inline std::string unit_text(metric_unit unit, double v, int digits) {
 inline std::string value_text(metric_id m, double v) {
     const metric_unit unit = facts_of(m).unit;
     if (std::isnan(v)) return "none";
-    if (is_capacity(m) && std::isinf(v)) return "infinite";
+    if (std::isinf(v)) return "infinite";
     if (is_of_work(m)) return printed("%.15g", v);
     if (unit == metric_unit::time) return time_text(v);
     if (unit == metric_unit::energy && v < 1) return digits_text(v * 1e3, 3) + " mJ";
@@ -6352,8 +6356,8 @@ inline constexpr auto cause_table = [] {
          "event may bring several tokens or a part of one, so how many there were is not known; "
          "if each event is one token, say options.events_are_tokens"},
         {alike_alone, "alike_alone", "requests,completed", "{some_completed} begin with one text, "
-         "whatever was asked, and the baseline's do not: a broken model can be fast, which "
-         "accuracy or same_answers shows"},
+         "whatever was asked, and far fewer of the baseline's do: a broken model can be fast, "
+         "which accuracy or same_answers shows"},
         {share_machine, "share_machine", "lost", "at once both servers answer {lost:.3g%} % slower "
          "than alone, and 10 % may be: they share a machine, where each takes the other's time; "
          "compare them in turns (.pairs = in_turns) or with compare()"},
@@ -11093,6 +11097,12 @@ struct speed_facts {
     double speed_at_once = not_a_number;  // as a part of that alone; NaN: not tried
     double speed_error = not_a_number;    // the standard error of its logarithm
 };
+/// For readers of result.json: of the completed requests of a repeat, those that are not as asked
+/// for. Verdicts count them among the requests of their own.
+struct odd_counts {
+    long long short_outputs = 0, long_outputs = 0, short_prompts = 0, equal_openings = 0;
+    long long shared_tokens = -1;  // -1: no cache hits reported
+};
 /// One repeat of one variant, without its requests.
 struct repeat_facts : client_counts, probe_facts, speed_facts {
     run_variant variant = run_variant::candidate;
@@ -11101,14 +11111,7 @@ struct repeat_facts : client_counts, probe_facts, speed_facts {
     vector<side_task_seen> side_tasks{};
     time_interval window{};  // the steady part; without it there are no rates
     double startup_s = not_a_number, first_answer_s = not_a_number;
-    long long short_outputs = 0;  // completed requests with fewer tokens than forced
-    long long long_outputs = 0;   // with more
-    long long short_prompts = 0;  // with under 80 % of the prompt tokens asked for
-    long long equal_openings = 0;  // completed requests whose texts begin alike, of other prompts
     long long resends = 0;        // of requests whose kept connection closed without an answer
-    // Prompt tokens of completed requests with reported cache hits, as far as the workload repeats
-    // them; -1: none reported.
-    long long shared_tokens = -1;
     double asked_rate = 0, achieved_rate = 0;
     double cpu_utilization = 0;
     std::string target_gone{};  // why the server went away
@@ -11609,6 +11612,17 @@ inline bool is_over_length(const record& r) {
            r.output_tokens > r.most_output_tokens * (by_usage ? 1 : 1.05);
 }
 
+/// Whether an answer has fewer or more tokens than forced. If events were counted, a server that
+/// merges or splits a few is not told of.
+inline double leeway_of_forced(const record& r) {
+    return r.token_source == token_origin::usage ? 0 : 0.05 * r.most_output_tokens;
+}
+inline bool is_under_forced(const record& r) {
+    return r.length_forced && r.output_tokens < r.most_output_tokens - leeway_of_forced(r);
+}
+inline bool is_over_forced(const record& r) {
+    return r.length_forced && r.output_tokens > r.most_output_tokens + leeway_of_forced(r);
+}
 /// Whether an answer says that it ended at its length, and has fewer tokens than were asked for.
 inline bool is_cut_short(const record& r) {
     return stream_event::is_at_length(str(r.finish_reason)) &&
@@ -13268,6 +13282,24 @@ inline void size_fields(field_visitor& v, record& r) {
             reported_range);
     v.whole({"choices", "answers that share the stream", at_times}, r.choices, few_range);
 }
+/// What the workload asked for.
+inline void asked_fields(field_visitor& v, record& r) {
+    if (v.has("length_forced", r.length_forced))
+        v.flag({"length_forced", "to most_output_tokens", at_times}, r.length_forced);
+    v.whole({"asked_prompt_tokens", "of a made-up prompt, without earlier turns", if_any},
+            r.asked_prompt_tokens, reported_range);
+    if (v.has("shared_tokens", r.shared_tokens >= 0))
+        v.whole({"shared_tokens", "of the prompt, that the workload lets a prefix cache have",
+                 at_times},
+                r.shared_tokens, maybe_reported_range);
+}
+/// Sixteen hex digits, where it is not 0.
+inline void hash_field(field_visitor& v, const field& f, unsigned long long& of) {
+    std::string hash = printed("%016llx", of);
+    if (!v.has(f.name, of != 0)) return;
+    v.text(f, hash);
+    if (v.assigns()) of = hash_in(hash);
+}
 /// What was asked for and read in the answer.
 inline void answer_fields(field_visitor& v, record& r) {
     bool right = r.right && *r.right;
@@ -13279,11 +13311,9 @@ inline void answer_fields(field_visitor& v, record& r) {
     if (v.has("question", r.question >= 0))
         v.whole({"question", "its number in the workload, the same each time it is asked",
                  at_times}, r.question);
-    std::string hash = printed("%016llx", r.answer_hash);
-    if (v.has("answer_hash", r.answer_hash != 0)) {
-        v.text({"answer_hash", "of all that was generated", at_times}, hash);
-        if (v.assigns()) r.answer_hash = hash_in(hash);
-    }
+    hash_field(v, {"answer_hash", "of all that was generated", at_times}, r.answer_hash);
+    hash_field(v, {"opening_hash", "of its first 128 bytes, of a made-up prompt", at_times},
+               r.opening_hash);
 }
 /// Its place in the traffic.
 inline void place_fields(field_visitor& v, record& r) {
@@ -13372,6 +13402,7 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
     place_fields(v, r);
     read_fields(v, r);
     size_fields(v, r);
+    asked_fields(v, r);
     answer_fields(v, r);
     way_fields(v, r);
 }
@@ -13646,14 +13677,14 @@ inline void fields_of(field_visitor& v, speed_facts& s) {
     v.number({"speed_error", "the standard error of its logarithm", at_times}, s.speed_error);
 }
 /// What was not asked for of all requests.
-inline void odd_fields(field_visitor& v, repeat_facts& d) {
+inline void odd_fields(field_visitor& v, odd_counts& odd) {
     v.whole({"short_outputs", "completed requests with fewer tokens than forced"},
-            d.short_outputs);
-    v.whole({"long_outputs", "and with more"}, d.long_outputs);
+            odd.short_outputs);
+    v.whole({"long_outputs", "and with more"}, odd.long_outputs);
     v.whole({"short_prompts", "and with under 80 % of the prompt tokens asked for", if_any},
-            d.short_prompts);
+            odd.short_prompts);
     v.whole({"equal_openings", "and whose texts begin alike, though their prompts do not", if_any},
-            d.equal_openings);
+            odd.equal_openings);
 }
 inline void server_fields(field_visitor& v, repeat_facts& d, cross_check& checked,
                           long long from_ns) {
@@ -13699,10 +13730,10 @@ inline void end_fields(field_visitor& v, repeat_facts& d) {
                              "not count", if_any}, d.decided_early);
 }
 /// What its metrics need to know of all its requests.
-inline void whole_fields(field_visitor& v, repeat_facts& d) {
+inline void whole_fields(field_visitor& v, repeat_facts& d, odd_counts& odd) {
     v.whole({"shared_tokens", "prompt tokens that the workload lets a prefix cache have, of "
                               "requests that report how many were cached; -1 where none does"},
-            d.shared_tokens, {-1, max_count});
+            odd.shared_tokens, {-1, max_count});
     v.number({"usd_per_hour", "of its server", if_any}, d.usd_per_hour, {0, max_cost, 0});
     v.flag({"plays_out", "whether sessions under way at its end were played to theirs, as an "
                          "objective on session_time asks for", if_any},
@@ -13713,9 +13744,8 @@ inline void whole_fields(field_visitor& v, repeat_facts& d) {
     v.number({"itl_relative_error", "of itl percentiles at most, 0 where every gap was kept"},
              error, {0, 1, 0});
 }
-/// A repeat of one variant in result.json, without its requests: facts, the cross-check and
-/// statistics. Times are of the clock.
-inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
+/// A repeat of one variant in result.json, without its requests. Times are of the clock.
+inline void fields_of(field_visitor& v, repeat_facts& d, odd_counts& odd, cross_check& checked,
                       vector<named_number>& statistics) {
     load_fields(v, d);
     const long long from_ns = d.window.from_ns();
@@ -13724,9 +13754,9 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     start_fields(v, d);
     fields_of(v, static_cast<speed_facts&>(d));
     end_fields(v, d);
-    odd_fields(v, d);
+    odd_fields(v, odd);
     way_fields(v, d);
-    whole_fields(v, d);
+    whole_fields(v, d, odd);
     server_fields(v, d, checked, from_ns);
     beside_fields(v, d, from_ns);
     fields_of(v, d.differences);
@@ -16713,7 +16743,8 @@ inline double prior_sd_of(const judging_parameters& t, const slo& s, bool are_pa
     if (is_of_start(s.statistic.metric) || is_of_recovery(s.statistic.metric))
         return prior_startup_sd;
     // Of the same questions most are always right or always wrong.
-    if (s.statistic.metric == metric_id::accuracy) return prior_accuracy_sd;
+    if (s.statistic.metric == metric_id::accuracy)
+        return are_pairs ? prior_accuracy_sd : prior_accuracy_sd / std::sqrt(2.0);
     // A log ratio has the noise of both its runs or statistics.
     const bool is_of_two = is_ratio(s.statistic.metric) || (!is_absolute(s) && are_pairs);
     const double uncalibrated = is_of_two ? prior_sd * std::sqrt(2.0) : prior_sd;
@@ -17758,6 +17789,12 @@ inline against against_of(const slo& s, bool are_pairs, const judging_parameters
     return t.past ? against::past : against::stored;
 }
 
+/// The part of a value that days change. Of a fraction it is the misses or the successes, whichever
+/// are fewer: 5 % of 99 % right answers would excuse six times as many wrong ones.
+inline double changing_part(metric_id m, double value) {
+    return is_request_fraction(m) && value > 0.5 ? (1 - value) / value : 1;
+}
+
 /// The values of a gate's repeats, and those that they are held against.
 struct comparison {
     metric_id of_metric = metric_id::ttft;
@@ -17822,7 +17859,8 @@ struct comparison {
             is_missing = !std::isfinite(others_together);
             subtract(s);
             stored = {n, sample_variance(others) * s.factor * s.factor / (scale * scale),
-                      run.day_sd * s.factor * std::fabs(others_together) / scale};
+                      run.day_sd * changing_part(of_metric, others_together) * s.factor *
+                          std::fabs(others_together) / scale};
             return;
         }
         // The value over the limit is f (x + o) / (f b + o), which is f where x is f b.
@@ -17833,7 +17871,8 @@ struct comparison {
         base_log = mean_of(logs);
         is_missing = !std::isfinite(base_log);
         others_together = (std::exp(base_log) - facts_of(of_metric).offset) / limit_factor;
-        stored = {n, sample_variance(logs), run.day_sd};
+        stored = {n, sample_variance(logs),
+                  run.day_sd * changing_part(of_metric, others_together)};
     }
 };
 /// Refers to the columns.
@@ -18201,8 +18240,7 @@ public:
         d.fractions = p;
         d.last = analysis_of_fractions(s, p, distances_, t.rule, stored_);
         return {.outcome = d.last.outcome, .n = p.trials, .takes = takes,
-                .is_of_days =
-                    std::fabs(p.mine - p.other) < 2 * t.stored.day_sd * p.other};
+                .is_of_days = std::fabs(p.mine - p.other) < 2 * stored_.day_sd / s.factor};
     }
     void end(decision& d, sought) const override {
         d.decided_by = verdict_method::t;
@@ -19513,6 +19551,7 @@ struct answer_counts {
     std::size_t equal_openings = 0;           // whose texts begin alike, of prompts that do not
     /// Whether answers do not depend on what was asked.
     bool are_alike() const { return equal_openings >= 10 && 2 * equal_openings > completed; }
+    double alike() const { return as_number(equal_openings) / as_number(completed); }
     std::size_t equal_prompts = 0;            // with the most frequent prompt tokens, if unlikely
     int equal_tokens = 0;
     std::size_t over_content = 0;             // more tokens in usage than in the text
@@ -19594,6 +19633,8 @@ inline void add_completed(answer_counts& c, const record& r, double fast_gap) {
     c.ended_without_reason += r.finish_reason.empty();
     c.ended_by_themselves += !at_length && !r.finish_reason.empty();
     c.most_tokens = std::max(c.most_tokens, 0ll + r.prompt_tokens + r.output_tokens);
+    c.too_short += is_under_forced(r);
+    c.too_long += is_over_forced(r);
     c.cut_short += is_cut_short(r);
     c.from_cache += r.from_cache;
     c.models.add(r);
@@ -19609,6 +19650,8 @@ inline void add_completed(answer_counts& c, const record& r, double fast_gap) {
     ++c.cache.requests;
     c.cache.prompt += r.prompt_tokens;
     c.cache.cached += r.cached_tokens;
+    if (r.shared_tokens < 0) c.cache.shared = -1;
+    if (c.cache.shared >= 0) c.cache.shared += r.shared_tokens;
 }
 /// Counts requests with one number of prompt tokens that were sent with sizes of 1 to 2 and more: a
 /// server that reads only so much of each.
@@ -19635,37 +19678,82 @@ private:
     };
     std::map<int, with_tokens> by_tokens_{};
 };
-/// Counts turns that go on from a response, by what their prompt tokens tell of the history: they
-/// are more than those of the turn before, and at most these, its answer and the text sent. Only
-/// main lines are read, each of which is one chain.
-class kept_histories {
+/// The main lines of conversations, each of which is one chain: what its turns have said tells what
+/// a later one reads.
+class main_lines {
 public:
-    explicit kept_histories(const vector<record>& all) {
-        const auto goes_on = [](const record& r) { return r.most_prompt_tokens < 0; };
-        if (!any_of(all, goes_on)) return;
+    explicit main_lines(const vector<record>& all) {
+        const auto follows = [](const record& r) {
+            return r.most_prompt_tokens < 0 || (r.turn > 0 && r.asked_prompt_tokens > 0);
+        };
+        if (!any_of(all, follows)) return;
         for (const record& r : all)
             if (r.status == request_status::ok && r.depth == 0)
                 turns_.emplace(std::pair(r.conversation, r.turn), &r);
     }
     void count_in(answer_counts& c, const record& r) const {
-        if (r.most_prompt_tokens >= 0 || r.depth > 0) return;
-        auto at = turns_.find({r.conversation, r.turn});
-        if (at == turns_.begin() || at == turns_.end()) return;
-        const record& before = *std::prev(at)->second;
-        if (before.conversation != r.conversation) return;
-        ++c.going_on;
-        if (r.prompt_tokens <= 0 || before.prompt_tokens <= 0) {
-            ++c.untold_history;
-            return;
-        }
-        const long long most = 0ll + before.prompt_tokens + before.output_tokens;
-        c.without_history += r.prompt_tokens <= before.prompt_tokens;
-        c.over_prompt += r.prompt_tokens > most - r.most_prompt_tokens;
+        c.short_prompts += is_short(r);
+        if (r.most_prompt_tokens < 0) count_kept(c, r);
     }
 
 private:
+    using place = std::map<std::pair<long long, int>, const record*>::const_iterator;
+    place place_of(const record& r) const {
+        return r.depth > 0 ? turns_.end() : turns_.find({r.conversation, r.turn});
+    }
+    /// Steps to the answered turn before, null if there is none.
+    const record* turn_before(place& at) const {
+        if (at == turns_.begin() || at == turns_.end()) return nullptr;
+        const long long conversation = at->first.first;
+        --at;
+        return at->first.first == conversation ? at->second : nullptr;
+    }
+    /// Whether it reports under 80 % of the prompt tokens that its turn had at least: a template or
+    /// the fit of words is some tokens off. One without any history is counted as that.
+    bool is_short(const record& r) const {
+        if (r.asked_prompt_tokens == 0 || r.prompt_tokens <= 0) return false;
+        int least = r.asked_prompt_tokens;
+        place at = place_of(r);
+        while (const record* const before = turn_before(at)) {
+            if (r.most_prompt_tokens < 0 && r.prompt_tokens <= before->prompt_tokens) return false;
+            least += before->asked_prompt_tokens + words_in(*before);
+        }
+        return r.prompt_tokens + 16 < 0.8 * least;
+    }
+    /// The tokens of an answer that later turns read: not those of its reasoning.
+    static int words_in(const record& r) {
+        const int unread = std::max(r.reasoning_tokens, 0) + std::max(r.hidden_tokens, 0);
+        return std::max(r.output_tokens - unread, 0);
+    }
+    /// Counts a turn that goes on from a response, by what its prompt tokens tell of the history:
+    /// they are more than those of the turn before, and at most these, its answer and the text
+    /// sent.
+    void count_kept(answer_counts& c, const record& r) const {
+        place at = place_of(r);
+        const record* const before = turn_before(at);
+        if (!before) return;
+        ++c.going_on;
+        if (r.prompt_tokens <= 0 || before->prompt_tokens <= 0) {
+            ++c.untold_history;
+            return;
+        }
+        const long long most = 0ll + before->prompt_tokens + before->output_tokens;
+        c.without_history += r.prompt_tokens <= before->prompt_tokens;
+        c.over_prompt += r.prompt_tokens > most - r.most_prompt_tokens;
+    }
+
     std::map<std::pair<long long, int>, const record*> turns_{};
 };
+/// The most answers that begin with one text.
+inline std::size_t most_alike(vector<unsigned long long> openings) {
+    std::sort(openings.begin(), openings.end());
+    std::size_t most = 0;
+    for (std::size_t i = 0, first = 0; i < openings.size(); ++i) {
+        if (openings[i] != openings[first]) first = i;
+        most = std::max(most, i + 1 - first);
+    }
+    return most;
+}
 /// The metrics that a request may have no value of. A user's metric is asked for its values only if
 /// it is one of `asked`.
 inline vector<metric_id> metrics_to_count(const statistic_data& asked) {
@@ -19696,28 +19784,31 @@ inline answer_counts answer_counts_of(const repeat_list& variant, const selectio
     const double fast_gap = fast_gap_of(variant);
     const vector<metric_id> may_miss = metrics_to_count(asked);
     for (const repeat_data& d : variant) {
-        c.too_short += static_cast<std::size_t>(d.short_outputs);
-        c.too_long += static_cast<std::size_t>(d.long_outputs);
-        c.short_prompts += static_cast<std::size_t>(d.short_prompts);
-        c.equal_openings += static_cast<std::size_t>(d.equal_openings);
-        const long long reported = c.cache.requests;
         const selects selected(which, d);
-        const kept_histories kept(d.records);
+        const main_lines lines(d.records);
+        vector<unsigned long long> openings;
         for (std::size_t i = 0; i < d.records.size(); ++i) {
             const record& r = d.records[i];
             const bool ok = r.status == request_status::ok;
             if (!selected(r)) continue;
             ++c.requests;
-            if (ok) add_completed(c, r, fast_gap);
-            if (ok) equal.add(r);
-            if (ok) kept.count_in(c, r);
             count_values(c, may_miss, d, i);
+            if (!ok) continue;
+            add_completed(c, r, fast_gap);
+            equal.add(r);
+            lines.count_in(c, r);
+            if (r.opening_hash != 0) openings.push_back(r.opening_hash);
         }
-        if (c.cache.requests > reported && d.shared_tokens < 0) c.cache.shared = -1;
-        if (c.cache.shared >= 0 && d.shared_tokens > 0) c.cache.shared += d.shared_tokens;
+        c.equal_openings += most_alike(std::move(openings));
     }
     equal.count_in(c);
     return c;
+}
+
+inline odd_counts odd_counts_of(const answer_counts& c) {
+    const auto number = [](std::size_t n) { return static_cast<long long>(n); };
+    return {number(c.too_short), number(c.too_long), number(c.short_prompts),
+            number(c.equal_openings), c.cache.requests > 0 ? c.cache.shared : -1};
 }
 
 inline cause values_missing(const answer_counts& c, metric_id m) {
@@ -20363,11 +20454,16 @@ inline cause share_machine(objective_in_check& o) {
     }
     return {};
 }
-/// Answers that do not depend on what was asked, where the baseline's do.
+/// Answers that do not depend on what was asked, where the baseline's do: a quarter of all answers
+/// more than there, and three standard errors. Refusals of one build begin alike on both sides.
 inline cause alike_alone(objective_in_check& o) {
     const answer_counts &mine = o.g.candidate, &other = o.g.baseline;
     const bool is_compared = !is_absolute(o.s) && o.is_of(is_of_service) && other.completed > 0;
-    if (!is_compared || !mine.are_alike() || other.are_alike()) return {};
+    if (!is_compared || !mine.are_alike()) return {};
+    const double a = mine.alike(), b = other.alike();
+    const double error = std::sqrt(a * (1 - a) / as_number(mine.completed) +
+                                   b * (1 - b) / as_number(other.completed));
+    if (a - b <= 0.25 + 3 * error) return {};
     return cause_with<because::alike_alone>(
         {{"requests", mine.equal_openings}, {"completed", mine.completed}}, whose::server);
 }
@@ -21725,10 +21821,15 @@ inline bool is_judged_as_measured(const verdict_numbers& v) {
     const bool is_near = off <= 0.005 * std::fabs(v.measured);  // false for NaN
     return is_near && (value <= v.limit) == (v.measured <= v.limit);
 }
+/// Whether the measured value is outside the interval, which is of the judged value.
+inline bool is_beside_interval(const verdict_numbers& v) {
+    return has_interval(v) && (v.measured < v.estimate.low || v.measured > v.estimate.high);
+}
 /// "typical repeat 39.1 ms", "" if the value that is judged reads as the measured one.
 inline std::string basis_text(const verdict_numbers& v, auto* text_of) {
     const std::string value = text_of(v, v.estimate.value);
-    const bool reads_alike = value == text_of(v, v.measured) || is_judged_as_measured(v);
+    const bool reads_alike = value == text_of(v, v.measured) ||
+                             (is_judged_as_measured(v) && !is_beside_interval(v));
     return filled("[{name} {value}]",
                   {{"name", reads_alike ? "" : basis_name(v)}, {"value", value}});
 }
@@ -21755,13 +21856,17 @@ inline std::string smallest_miss_text(const verdict_numbers& v) {
 }
 /// The smallest miss helps where a verdict is open; a whole line has it always.
 enum class line_length : unsigned char { short_line, whole_line };
+/// What a verdict counts in its repeats.
+inline const char* trial_of(const verdict_numbers& v) {
+    return is_of_sessions(v.objective.statistic.metric) ? "session" : "request";
+}
 /// "5 repeats x 200 requests", "" if there are none.
 inline std::string counted_in_text(const slo_verdict& v, bool is_of_loads) {
     if (v.repeats <= 0) return {};
-    return filled("{repeats} {unit}{is_one?|s}{is_at_limit? at the limit} x {requests} requests",
+    return filled("{repeats} {unit}{is_one?|s}{is_at_limit? at the limit} x {requests} {trial}s",
                   {{"repeats", v.repeats}, {"unit", v.unit}, {"is_one", v.repeats == 1},
                    {"is_at_limit", is_of_loads && v.counted_in != verdict_unit::pair},
-                   {"requests", v.requests / v.repeats}});
+                   {"requests", v.requests / v.repeats}, {"trial", trial_of(v)}});
 }
 /// The objective is padded to `width`, so that the lines of a gate align.
 inline verdict_parts parts_of(const slo_verdict& v, std::size_t width,
@@ -25315,6 +25420,7 @@ inline vector<curve_point> ttft_by_prompt_of(const repeat_list& variant) {
 struct repeat_figures : repeat_facts {
     std::size_t requests = 0, failed = 0;  // measured ones
     double output_throughput = 0, request_throughput = 0;
+    odd_counts odd{};
     cross_check checked{};  // against the server's counters
     double window_s = 0;  // length of the measured part
     vector<double> statistics{};  // in the order of gate_figures::kept
@@ -25415,6 +25521,7 @@ inline repeat_figures repeat_figures_of(const measurements& e, const repeat_data
     r.output_throughput = rate_in(metric_id::output_throughput, d, d.window);
     r.request_throughput = rate_in(metric_id::request_throughput, d, d.window);
     r.window_s = seconds_into(d, d.window.to_ns());
+    r.odd = odd_counts_of(answer_counts_of(repeat_list::of(d)));
     r.checked = cross_check_in(e, d);
     r.statistics = evaluate(kept, d);
     for (const statistic_data& s : kept) {
@@ -25888,8 +25995,9 @@ inline stored_repeat read_repeat(const stored_object& described, run_variant var
     stored_repeat r;
     r.what.variant = variant;
     r.what.index = -1;
+    odd_counts odd;
     cross_check checked;
-    read_fields(described, r.what, checked, r.statistics);
+    read_fields(described, r.what, odd, checked, r.statistics);
     return r;
 }
 
@@ -26209,7 +26317,7 @@ inline void fields_of(field_visitor& v, variant_figures& a, token_fit& fit, std:
     fields_of(v, a.answers);
     v.list({"repeats", "", presence::always, "repeat"}, a.repeats, [&](repeat_figures& r) {
         vector<named_number> statistics = named_statistics(kept, r);
-        fields_of(v, r, r.checked, statistics);
+        fields_of(v, r, r.odd, r.checked, statistics);
     });
 }
 
@@ -27520,12 +27628,15 @@ inline console_style style_of(const console_facts& c) {
             false};
 }
 
-/// Returns "mean(tpot) <= 25_ms" for "mean(tpot) <= 25 ms".
+/// Returns "mean(tpot) <= 25_ms" for "mean(tpot) <= 25 ms". Names in quotes stay.
 inline std::string written_in_code(const std::string& words) {
     std::string out;
+    bool is_quoted = false;
     for (std::size_t i = 0; i < words.size(); ++i) {
+        const char before = i > 0 ? words[i - 1] : ' ';
+        if (words[i] == '"' && before != '\\') is_quoted = !is_quoted;
         const bool may_be_unit =
-            words[i] == ' ' && i > 0 && words[i - 1] >= '0' && words[i - 1] <= '9';
+            words[i] == ' ' && before >= '0' && before <= '9' && !is_quoted;
         const std::string_view rest = std::string_view(words).substr(i + 1);
         bool is_unit = false;
         for (const written_unit& u : written_units) {
@@ -27540,21 +27651,66 @@ inline std::string written_in_code(const std::string& words) {
     }
     return out;
 }
+/// Returns `"chat"`, or `label("chat") && turns(2)`.
+inline std::string selection_in_code(const selection& s) {
+    const std::string all = selection_text(s);
+    if (s.label.empty()) return all;
+    const std::string name = json_quoted(str(s.label)), rest = all.substr(s.label.size() + 2);
+    return rest.empty() ? name : "label(" + name + ")" + rest;
+}
+/// Returns the name with the quotes inside a series' name escaped.
+inline std::string name_in_code(const statistic_data& s) {
+    std::string name = str(s.name);
+    const std::string series = "\"" + str(s.gauge) + "\"";
+    if (const std::size_t at = name.find(series); at != name.npos)
+        name.replace(at, series.size(), json_quoted(str(s.gauge)));
+    return name;
+}
+/// Returns `mean(ttft).of("chat")` for the statistic named `mean(ttft) of "chat"`, and for a value
+/// of the run `of(error_rate, "chat")`.
+inline std::string statistic_in_code(const statistic_data& s) {
+    std::string name = name_in_code(s);
+    const std::string some = " of " + selection_text(s.which);
+    const std::size_t at = name.rfind(some);
+    if (is_all(s.which) || at == name.npos) return name;
+    name.erase(at, some.size());  // of a drift it may be in the middle
+    const bool is_of_run = s.kind == statistic_kind::value && s.metric != metric_id::goodput &&
+                           !is_drift(s.metric);
+    return filled(is_of_run ? "of({name}, {which})" : "{name}.of({which})",
+                  {{"name", name}, {"which", selection_in_code(s.which)}});
+}
+/// Returns an objective as it stands in a gate, with the better limit if there is one.
+inline std::string objective_in_code(const slo& s, const std::string& better) {
+    const statistic_data& what = s.statistic;
+    const bool is_of_two = what.parts.size() == 2;
+    const std::string limit = (s.at_most ? "<= " : ">= ") +
+                              (is_of_two ? digits_text(s.bound, 6) : limit_text(s));
+    const std::string code = written_in_code(
+        filled("{statistic} {limit}[ * {to}]",
+               {{"statistic", statistic_in_code(is_of_two ? what.parts[0] : what)},
+                {"limit", better.empty() ? limit : better},
+                {"to", is_of_two ? statistic_in_code(what.parts[1]) : ""}}));
+    if (!s.is_advisory) return code;
+    return filled(s.advisory_until.empty() ? "advisory({code})" : "({code}).until(\"{day}\")",
+                  {{"code", code}, {"day", s.advisory_until}});
+}
 /// Returns a calibrated gate's objectives with the suggested limits, as a line to paste.
 inline std::string line_to_paste(const vector<calibrated>& rows) {
     std::string all;
-    for (const calibrated& c : rows) {
-        slo plain = c.objective;
-        plain.is_advisory = false;
-        const std::string better = suggestion_of(c);
-        const std::string code = written_in_code(
-            better.empty() ? str(plain.text()) : filled(
-                "{name} {better}", {{"name", c.objective.statistic.name}, {"better", better}}));
-        fill(all, c.objective.is_advisory ? "{,}advisory({code})" : "{,}{code}", {{"code", code}});
-    }
+    for (const calibrated& c : rows)
+        fill(all, "{,}{code}", {{"code", objective_in_code(c.objective, suggestion_of(c))}});
     return joined({".slos = {", all, "},"});
 }
 
+/// Why a calibration has no noise of an objective.
+inline const char* why_without_noise(const slo& s) {
+    const metric_id m = s.statistic.metric;
+    return is_request_fraction(m) ? "judged on counts"
+           : is_drift(m)          ? "judged within each repeat"
+           : is_difference(s)     ? "the noise of a difference is not measured"
+           : is_of_server(m)      ? "the noise of the server's own numbers is not measured"
+                                  : "without a finite value in every repeat";
+}
 inline std::string noted(const std::string& words) {
     return wrapped("  " + words, console_columns, 6) + "\n";
 }
@@ -27569,7 +27725,7 @@ inline std::string calibration_text(const gate_report& g) {
     for (const calibrated& c : g.calibration) {
         out += printed("  %-*s ", static_cast<int>(width), c.objective.text().c_str());
         if (std::isnan(c.sd)) {
-            out += "judged on counts, or without a finite value in every repeat\n";
+            out += joined({why_without_noise(c.objective), "\n"});
             continue;
         }
         const std::string value = value_text(c.objective, c.estimate);
@@ -27626,7 +27782,8 @@ inline std::string verdict_lines_in_short(const slo_verdict& v, const verdict_co
     if (columns_of(line) > console_columns)
         line = wrapped(name, console_columns, indent) + "\n" +
                wrapped(start + found, console_columns, indent);
-    std::string more = p.reason;
+    // An interval beside the measured value stands with the value that it is of.
+    std::string more = joined_texts({is_beside_interval(v) ? p.typical : "", p.reason}, "; ");
     if (v.outcome == verdict::invalid || v.outcome == verdict::skipped)  // nothing is shown
         more = joined_texts({p.typical, p.room, p.reason}, "; ");
     else if (v.outcome != verdict::pass)
@@ -28140,7 +28297,7 @@ inline std::string summary_of(const gate_report& g) {
              {{"line", c->line}, {"flat", c->flat}, {"fault", c->fault},
               {"stopped", g.under.stopped}});
     if (!g.verdicts.empty())
-        fill(out, "| verdict | objective | {is_measured?measured|modelled} | typical repeat | "
+        fill(out, "| verdict | objective | {is_measured?measured|modelled} | estimate | "
              "interval | headroom | note |\n| --- | --- | ---: | ---: | ---: | ---: | --- |\n",
              {{"is_measured", !g.is_modelled()}});
     for (const slo_verdict& v : g.verdicts) {
@@ -28617,10 +28774,11 @@ inline constexpr const char* verdicts_key =
     "repeats. Shaded: the values that the limit allows.</p>\n";
 inline std::string verdict_item(const slo_verdict& v) {
     const std::string repeats = filled("[{repeats} {unit}{is_one?|s}, {requests} "
-                                       "request{requests:s}]",
+                                       "{trial}{requests:s}]",
                                        {{"repeats", v.repeats},
                                         {"unit", v.unit.empty() ? "repeat" : v.unit.c_str()},
-                                        {"is_one", v.repeats == 1}, {"requests", v.requests}});
+                                        {"is_one", v.repeats == 1}, {"requests", v.requests},
+                                        {"trial", trial_of(v)}});
     std::string h = filled("<li>{badge}<div><code>{objective:x}</code>[<p "
                            "class=\"note\">{basis:x}</p>][<p class=\"note\">{reason:x}</p>][<p "
                            "class=\"note\">Advice: {advice:x}</p>]</div>",
@@ -33353,6 +33511,7 @@ struct load_state {
     std::atomic<long long> measured_from{0};       // dispatch of the first measured request
     std::atomic<long long> measured{0};      // requests after a warm-up given as a time
     std::atomic<long long> exhausted_at{0};  // when a user had no next one, or sends ended early
+    std::atomic<bool> is_cut_by_time{false};  // the time budget ended before the load did
     std::atomic<long long> planned{0}, sent{0}, done{0}, failed{0};  // requests; planned 0: open
     std::atomic<long long> ttft_ns{0}, answered{0}, tpot_ns{0}, paced{0};  // sums and their counts
     std::atomic<std::uint64_t> gaps{0};  // of all requests done
@@ -34437,6 +34596,7 @@ public:
         r.repeat = order_.number;
         r.phase = phase_of(order_, shared_, w);
         note_place(r, w.index);
+        note_asked(r, w.index);
         r.question = answer_use_at(*order_.what->sent, w.index).question;
         shared_.note(r);
         if (order_.out) {
@@ -34468,6 +34628,17 @@ private:
         r.turn = step.turn;
         r.depth = step.depth;
         r.part = step.label;
+    }
+    /// What the workload asked for, by which the answer is judged.
+    void note_asked(record& r, std::size_t index) const {
+        const planned_traffic& p = *order_.what->sent;
+        r.length_forced = order_.target->api->forces_lengths && forced_tokens(p, index) > 0;
+        const bool is_made_up = makes_up_prompts(p);
+        if (is_made_up) r.asked_prompt_tokens = item_of(p, index).prompt_tokens;
+        if (!is_made_up || own_place_of(p, index).part.stride > 1) r.opening_hash = 0;
+        if (r.cached_tokens >= 0 && r.prompt_tokens > 0)
+            r.shared_tokens =
+                static_cast<int>(shared_tokens(p, index, order_.tokens, r.prompt_tokens));
     }
     /// Counts twice as many old gaps as new ones came, so that the old list shrinks step by step.
     void count_gaps_of_old(std::uint64_t came_in) {
@@ -34773,8 +34944,10 @@ private:
         if (settled_ns_) note_settled(now);
         if (stop_asked.load()) return cut_off("interrupted");
         if (order_.decided && order_.decided->ends_ns() != 0) return cut_off("all was decided");
-        if (order_.deadline_ns > 0 && now > order_.deadline_ns)
+        if (order_.deadline_ns > 0 && now > order_.deadline_ns) {
+            if (goes_on()) shared_.is_cut_by_time = true;
             return cut_off("LLMBENCH_TIME_BUDGET is spent");
+        }
         if (ends_early(order_, shared_, now)) agenda_.send_no_more(now);
         // Bytes are read before a request counts as too late. Nobody ever catches up with an
         // answer without end: lost time is forgiven for a second.
@@ -35987,10 +36160,9 @@ inline std::string replacing_its_shell(const std::string& command) {
     return is_plain && !is_of_shell ? "exec " + command : command;
 }
 
-/// A command line for reports: known secrets are masked, and so are the values of options whose
-/// names tell of one, `--api-key x` or `--api-key=x`.
-inline std::string command_for_reports(const std::string& command,
-                                       const vector<std::string>& secrets) {
+/// A command line with *** for known secrets, and for the values of options whose names tell of
+/// one, `--api-key x` or `--api-key=x`. A variable, "$KEY", is no secret.
+inline std::string masked_command(const std::string& command, const vector<std::string>& secrets) {
     std::string out;
     bool is_secret = false;
     for (std::size_t at = 0; at < command.size();) {
@@ -35999,14 +36171,20 @@ inline std::string command_for_reports(const std::string& command,
         std::string name(word.substr(0, word.find('=')));
         std::replace(name.begin(), name.end(), '-', '_');
         const bool has_value = name.size() < word.size(), names_one = names_secret(name);
-        if (is_secret && !word.empty()) out += "***";
+        const std::string_view value = word.substr(has_value && !is_secret ? name.size() + 1 : 0);
+        if (value.starts_with("$") || value.starts_with("\"$")) out += word;
+        else if (is_secret && !word.empty()) out += "***";
         else if (names_one && has_value) out += std::string(word.substr(0, name.size())) + "=***";
         else out += word;
         if (!word.empty()) is_secret = names_one && !has_value && word.front() == '-';
         if (end < command.size()) out += command[end];
         at = end + 1;
     }
-    return printable(without_secrets(out, secrets), 1000);
+    return without_secrets(out, secrets);
+}
+inline std::string command_for_reports(const std::string& command,
+                                       const vector<std::string>& secrets) {
+    return printable(masked_command(command, secrets), 1000);
 }
 
 /// Enters the directory "$1" and sets the limit of open files "$2", if given. Waits for a line, so
@@ -38421,6 +38599,7 @@ inline judging_parameters parameters_asked(const plan& p, const run_mode& mode) 
     t.slos = p.judged->slos;
     t.objectives_held = p.judged->search.objectives_held;
     t.rule = p.judged->rule;
+    t.rule.is_single_analysis = mode.kind == run_kind::calibrate;  // numbers of all its repeats
     static_cast<known_noise&>(t) = mode;
     return t;
 }
@@ -39131,92 +39310,6 @@ inline std::string gone_reason(const vector<record>& records) {
                    measured.size(), measured.back()->error.c_str());
 }
 
-/// Counts an answer with fewer or more tokens than forced. If events were counted, a server that
-/// merges or splits a few is not counted.
-inline void note_length(const planned_traffic& p, const finished_request& f, repeat_data& d) {
-    const double forced = forced_tokens(p, f.index);
-    if (forced == 0) return;
-    const double leeway = f.what.token_source == token_origin::usage ? 0 : 0.05 * forced;
-    d.short_outputs += f.what.output_tokens < forced - leeway;
-    d.long_outputs += f.what.output_tokens > forced + leeway;
-}
-/// What the turns of made-up conversations have said, of which later turns must read all.
-class said_before {
-public:
-    said_before(const planned_traffic& p, const request_log& all) {
-        const auto plays = [](const plan_part& part) { return plays_sessions(part); };
-        if (p.stride == 1 || !makes_up_prompts(p) || any_part(p, plays)) return;
-        for (const finished_request& f : all.requests())
-            if (f.what.status == request_status::ok && f.what.depth == 0)
-                turns_.insert({place_of(f.what), {item_of(p, f.index).prompt_tokens, &f.what}});
-    }
-    /// Whether it reports under 80 % of the prompt tokens that its turn had at least. One without
-    /// any history is counted as that.
-    bool is_short(const record& r) const {
-        const auto own = turns_.find(place_of(r));
-        if (own == turns_.end()) return false;
-        int least = own->second.prompt_tokens;
-        for (auto at = own; at != turns_.begin() && (--at)->first.first == r.conversation;) {
-            const record& before = *at->second.answer;
-            if (r.most_prompt_tokens < 0 && r.prompt_tokens <= before.prompt_tokens) return false;
-            least += at->second.prompt_tokens + words_in(before);
-        }
-        return reads_part(r, least);
-    }
-    static bool reads_part(const record& r, int asked) {
-        return r.prompt_tokens + 16 < 0.8 * asked;
-    }
-
-private:
-    /// The tokens of an answer that later turns read: not those of its reasoning.
-    static int words_in(const record& r) {
-        const int unread = std::max(r.reasoning_tokens, 0) + std::max(r.hidden_tokens, 0);
-        return std::max(r.output_tokens - unread, 0);
-    }
-    struct turn {
-        int prompt_tokens = 0;
-        const record* answer = nullptr;
-    };
-    using place = std::pair<long long, int>;
-    static place place_of(const record& r) { return {r.conversation, r.turn}; }
-    std::map<place, turn> turns_{};
-};
-/// Counts an answer to a part of its prompt, where that is known: a template or the fit of words is
-/// some tokens off. Adds the tokens that a prefix cache may have of a prompt with reported ones.
-inline void note_prompt(const planned_traffic& p, const token_fit& fit, const finished_request& f,
-                        const said_before& said, repeat_data& d) {
-    const record& r = f.what;
-    if (r.prompt_tokens <= 0) return;
-    if (p.stride > 1)
-        d.short_prompts += said.is_short(r);
-    else if (makes_up_prompts(p))
-        d.short_prompts += said_before::reads_part(r, item_of(p, f.index).prompt_tokens);
-    if (r.cached_tokens >= 0)
-        d.shared_tokens = std::max(d.shared_tokens, 0ll) +
-                          shared_tokens(p, f.index, fit, r.prompt_tokens);
-}
-/// The most answers that begin with one text, of prompts that differ from their first words on.
-inline long long equal_openings_in(const request_log& all) {
-    std::map<unsigned long long, long long> by_opening;
-    long long most = 0;
-    for (const finished_request& f : all.requests())
-        if (is_pooled(f.what) && f.what.opening_hash != 0)
-            most = std::max(most, ++by_opening[f.what.opening_hash]);
-    return most;
-}
-/// Notes facts of answers that need the plan, before only records are left.
-inline void note_answers(const load_order& asked, const request_log& all, repeat_data& d) {
-    const planned_traffic& p = *asked.what->sent;
-    const said_before said(p, all);
-    for (const finished_request& f : all.requests()) {
-        d.resends += f.what.resends;
-        if (!is_pooled(f.what)) continue;
-        if (asked.target->api->forces_lengths) note_length(p, f, d);
-        note_prompt(p, asked.tokens, f, said, d);
-    }
-    if (p.stride == 1 && makes_up_prompts(p)) d.equal_openings = equal_openings_in(all);
-}
-
 /// When the requests of a repeat were planned and sent, in seconds into its window.
 struct planned_and_sent {
     vector<double> planned{}, sent{};
@@ -39357,7 +39450,7 @@ inline time_interval window_of(const planned_traffic& t, const load_of_variant& 
     return time_interval::between(start_ns + l.order->measured_from_ns, end_ns);
 }
 
-/// What became of the requests of a load before it was cut off.
+/// What became of the requests of a load before the time ended.
 struct requests_before_cut {
     std::size_t succeeded = 0, failed = 0, cancelled = 0;
     std::string first{};  // why one failed
@@ -39374,6 +39467,12 @@ inline requests_before_cut before_cut(const repeat_data& d) {
             all.first = std::string(to_string(r.status)) + ": " + str(r.error);
     }
     return all;
+}
+/// What has failed all the time would not have done better. Early failures say nothing of requests
+/// that were still answered.
+inline bool has_failed_throughout(const repeat_data& d) {
+    const requests_before_cut all = before_cut(d);
+    return all.succeeded == 0 && all.failed > all.cancelled;
 }
 
 /// The repeat of one variant, from its order to its measurements.
@@ -39419,7 +39518,7 @@ struct variant_repeat : not_copied {
         fail_unfinished([&](auto&& f) {
             for (finished_request& r : log.requests()) f(r.what);
         });
-        note_answers(asked, log, seen);
+        for (const finished_request& f : log.requests()) seen.resends += f.what.resends;
         if (state.gaps > asked.max_gaps) log.count_all(seen.window);
         log.move_into(seen);
         leave_out_later(seen);
@@ -39432,11 +39531,7 @@ struct variant_repeat : not_copied {
         seen.stamp_lag_p99 = seen.stamp_lag.quantile(0.99);
         seen.stamp_lag_max = seen.stamp_lag.max();
         seen.interrupted = stop_asked.load();
-        const bool is_late = asked.deadline_ns > 0 && now_ns() > asked.deadline_ns;
-        // What has failed all the time would not have done better. Early failures say nothing of
-        // requests that were still answered.
-        const requests_before_cut all = is_late ? before_cut(seen) : requests_before_cut{};
-        seen.cut_short = is_late && (all.succeeded > 0 || all.failed <= all.cancelled);
+        seen.cut_short = state.is_cut_by_time && !has_failed_throughout(seen);
     }
 };
 
@@ -39670,13 +39765,15 @@ inline void note_decided(double part, const repeat_data& d, vector<std::string>&
 inline void note_last_words(live_target& server, vector<std::string>& notes) {
     for (std::string& line : server.take_last_words()) notes.push_back(std::move(line));
 }
-/// Of a repeat that does not count, as the time ended in it.
-inline void note_cut(const repeat_data& d, vector<std::string>& notes) {
-    const requests_before_cut all = d.cut_short ? before_cut(d) : requests_before_cut{};
+/// Of a repeat that does not count, as the time ended in it or in the other half of its pair.
+inline void note_dropped(const repeat_data& d, vector<std::string>& notes) {
+    const requests_before_cut all = before_cut(d);
     if (all.failed > 0)
-        notes.push_back(printed("repeat %d was cut off by the end of the time and does not count; "
-                                "%zu of its requests had failed (%s)",
-                                d.index + 1, all.failed, all.first.c_str()));
+        notes.push_back(printed("the time ended before repeat %d was whole, so it does not count; "
+                                "%zu of %s requests had failed (%s)",
+                                d.index + 1, all.failed,
+                                d.variant == run_variant::baseline ? "the baseline's" : "its",
+                                all.first.c_str()));
 }
 
 // ---- the load
@@ -39697,7 +39794,6 @@ inline slot_seen seen_of(const slot& s, variant_repeats& variants, double part,
         v.seen.load = s.load;
         v.seen.part = s.part;
         note_warmup(v.seen, seen.notes);
-        note_cut(v.seen, seen.notes);
         seen.is_whole = seen.is_whole && !v.seen.cut_short;
         seen.repeats.push_back(std::move(v.seen));
     }
@@ -39779,13 +39875,15 @@ public:
     int begin() { return measured_++; }
     bool has_another(int count) const { return measured_ - count < max_replacements_; }
     static constexpr int of_probe = -1, dropped = -2;
-    /// A repeat has ended: it gets its position.
+    /// A repeat has ended: it gets its position, or is dropped and leaves a note.
     void end(const vector<measurements*>& all, int position, int number) {
         for (measurements* seen : all)
             for (repeat_list* variant : {&seen->candidate, &seen->baseline}) {
                 if (variant->empty() || variant->back().index != number) continue;
-                if (position == dropped) variant->pop_back();
-                else if (position >= 0) variant->move_last_to(static_cast<std::size_t>(position));
+                if (position >= 0) variant->move_last_to(static_cast<std::size_t>(position));
+                if (position != dropped) continue;
+                note_dropped(variant->back(), seen->notes);
+                variant->pop_back();
             }
         again_ = -1;
     }
@@ -39943,6 +40041,7 @@ public:
                             fault_of_gate(all_.seen).what != because::server_gone);
             if (!all) break;
         }
+        whole = whole || is_lost_without_pair(number);
         if (all && servers_.has_baseline()) hold_answers_together();
         for (vector<kept_text>& texts : texts_) texts.clear();
         positions_.end({&all_.seen}, whole ? position : repeat_positions::dropped, number);
@@ -40018,6 +40117,16 @@ private:
             all_.seen.variant(d.variant).push_back(std::move(d));
         }
         return s.is_whole;
+    }
+    /// Where the candidate failed throughout in the first pair, no objective needs the half of its
+    /// baseline that the time cut off: it is dropped.
+    bool is_lost_without_pair(int number) {
+        const repeat_list& mine = all_.seen.candidate;
+        repeat_list& other = all_.seen.baseline;
+        const bool is_lost = mine.size() == 1 && mine.back().index == number &&
+                             has_failed_throughout(mine.back());
+        if (is_lost && !other.empty()) other.pop_back();
+        return is_lost;
     }
     /// Compares the answers of the last pair, if answers are compared.
     void hold_answers_together() {

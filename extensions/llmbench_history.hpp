@@ -444,16 +444,25 @@ inline double in_six_digits(double v) {
     return parsed_number<double>(printed("%.5e", v)).value_or(not_a_number);
 }
 
-inline void check_is_past(const std::string& what, const std::string& at, const std::string& now) {
-    if (at > now)
-        refuse({what, " is of ", at, ", and now it is ", now, ": one of the two clocks is wrong"});
+/// The time of this machine, and the latest that a line may have: the writer's clock may be ahead.
+struct history_clock {
+    std::string now{}, latest{};
+};
+inline void check_is_past(const std::string& what, const std::string& at,
+                          const history_clock& clock) {
+    if (at > clock.latest)
+        refuse({what, " is of ", at, ", and now it is ", clock.now,
+                ": one of the two clocks is wrong"});
 }
 /// Adds a line's content. `where` is its file and number. Throws std::invalid_argument with one
-/// sentence if it is invalid, of a later schema, or later than `now`.
+/// sentence if it is invalid, of a later schema, or of the future.
 inline void read_history_line(std::string_view line, const std::string& where,
-                              const std::string& now, history_lines& to) {
+                              const history_clock& clock, history_lines& to) {
+    if (line.size() > longest_history_line)
+        refuse({where, printed(" has %zu bytes: a line of a history has %zu at most", line.size(),
+                               longest_history_line)});
     json_reader json;
-    const json_view* const v = line.size() <= longest_history_line ? json.read(line) : nullptr;
+    const json_view* const v = json.read(line);
     const std::string_view schema = v ? string_member(*v, "schema") : "";
     if (!schema.starts_with("llmbench/history/"))
         refuse({where, " is no line of a history: ", printable(line, 60)});
@@ -463,7 +472,7 @@ inline void read_history_line(std::string_view line, const std::string& where,
     field_reader reader({*v, where}, reads::whole);
     if (member(*v, "mark")) return fields_of(reader, to.notes.emplace_back());
     fields_of(reader, to.runs.emplace_back());
-    check_is_past(where, to.runs.back().at, now);
+    check_is_past(where, to.runs.back().at, clock);
 }
 /// Whether a complete line in our format is about another gate. It is not parsed, because each of
 /// many gates reads all lines.
@@ -482,13 +491,14 @@ inline bool is_of_another_gate(std::string_view line, const std::string& gate) {
 }
 /// All lines of a file, or those of one gate, without empty ones.
 inline void read_history_file(std::string_view text, const std::string& file,
-                              const std::string& now, history_lines& to,
+                              const history_clock& clock, history_lines& to,
                               const std::string& gate = "") {
     const std::string quoted = gate.empty() ? "" : json_quoted(gate);
     for (std::size_t number = 1; !text.empty(); ++number) {
-        const std::string_view line = taken_part(text, "\n");
+        std::string_view line = taken_part(text, "\n");
+        if (line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);  // of any file put together
         if (!trimmed(line).empty() && !is_of_another_gate(line, quoted))
-            read_history_line(line, file + ":" + std::to_string(number), now, to);
+            read_history_line(line, file + ":" + std::to_string(number), clock, to);
     }
 }
 
@@ -1119,6 +1129,11 @@ struct history_store {
 
 /// The maximum difference between clocks of writing and reading machines.
 inline constexpr double max_clock_skew_s = 600;
+/// The machine's clock, also in virtual time.
+inline history_clock clock_of_machine() {
+    const double now_s = machine_unix_s();
+    return {utc_text(now_s), utc_text(now_s + max_clock_skew_s)};
+}
 
 /// *.jsonl below a folder and cohorts/*.json, by name. No hidden files (a worktree's .git, drafts),
 /// no symbolic links.
@@ -1172,8 +1187,8 @@ inline std::string bounded_content(const std::filesystem::path& path, std::size_
 }
 
 /// Reads one gate, or all for "". Throws std::invalid_argument with one sentence if the folder is
-/// missing, or a file is invalid, of a later version, or later than `now`.
-inline history_store read_history(const std::string& folder, const std::string& now,
+/// missing, or a file is invalid, of a later version, or of the future.
+inline history_store read_history(const std::string& folder, const history_clock& clock,
                                   const std::string& gate = "") {
     std::error_code none;
     if (!std::filesystem::is_directory(folder, none))
@@ -1183,7 +1198,7 @@ inline history_store read_history(const std::string& folder, const std::string& 
     const history_files files = files_of_history(folder);
     std::size_t room = max_history_bytes;
     for (const std::filesystem::path& path : files.lines)
-        read_history_file(bounded_content(path, room), path.string(), now, all.lines, gate);
+        read_history_file(bounded_content(path, room), path.string(), clock, all.lines, gate);
     for (const std::filesystem::path& path : files.all_series)
         all.all_series[path.stem().string()] =
             read_series(bounded_content(path, room), path.string());
@@ -1193,10 +1208,9 @@ inline history_store read_history(const std::string& folder, const std::string& 
 }
 
 /// The history of a gate: all its lines in the folder, as of LLMBENCH_HISTORY_AT, for series_of().
-/// Times are the machine's, also in virtual time.
 inline history_store history_of_gate(const std::string& folder, const std::string& gate,
                                      const std::string& at) {
-    history_store all = read_history(folder, utc_text(machine_unix_s() + max_clock_skew_s), gate);
+    history_store all = read_history(folder, clock_of_machine(), gate);
     all.lines = as_of(std::move(all.lines), at);
     erase_if(all.lines.runs, [&](const history_run& r) { return r.gate != gate; });
     erase_if(all.lines.notes, [&](const history_note& n) { return n.gate != gate; });

@@ -214,9 +214,10 @@ inline void move_clock(record& r, long long by_ns) {
 inline void move_clock(repeat_data& d, long long by_ns) {
     for (record& r : d.records) move_clock(r, by_ns);
     clock_mover mover(by_ns);
+    odd_counts odd;
     cross_check checked;
     vector<named_number> statistics;
-    fields_of(mover, d, checked, statistics);
+    fields_of(mover, d, odd, checked, statistics);
 }
 
 // ===== [E] one repeat from the parts of several programs =========================================
@@ -226,7 +227,8 @@ inline void move_clock(repeat_data& d, long long by_ns) {
 inline std::string packed(const repeat_data& d) {
     json_writer facts(layout::one_line);
     facts.open('{');
-    write_fields(facts, static_cast<const repeat_facts&>(d), cross_check(), vector<named_number>());
+    write_fields(facts, static_cast<const repeat_facts&>(d), odd_counts(), cross_check(),
+                 vector<named_number>());
     std::string bytes = facts.close().text() + "\n";
     for (const record& r : d.records) bytes += record_json(r, "");
     bytes += '\n';
@@ -274,14 +276,8 @@ inline repeat_data unpacked(std::string_view bytes, run_variant variant) {
 /// Adds the facts of another part to a repeat. Both are on one clock.
 inline void add_facts(repeat_data& to, const repeat_data& part, bool by_window_of_all) {
     if (by_window_of_all) to.window = to.window.shared_with(part.window);
-    to.short_outputs += part.short_outputs;
-    to.long_outputs += part.long_outputs;
-    to.short_prompts += part.short_prompts;
-    to.equal_openings += part.equal_openings;
     to.resends += part.resends;
     to.add(part);
-    if (part.shared_tokens >= 0)
-        to.shared_tokens = std::max(to.shared_tokens, 0ll) + part.shared_tokens;
     // The slopes of sends over plan are averaged, weighted by the rates.
     const double asked = to.asked_rate + part.asked_rate;
     to.achieved_rate += part.achieved_rate;

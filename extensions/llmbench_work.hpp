@@ -910,8 +910,17 @@ inline std::string usage_text(const repeat_data& d, const work_terms& terms, dou
     if (std::isnan(told) || told == count) return {};
     return printed("the usage of its answers says %.0f", told);
 }
+/// Whether so few tokens were computed that the others came from an earlier repeat.
+inline bool is_far_less(double computed, double first) { return computed < first / 2; }
+inline bool is_left_warm(const repeat_list& all) {
+    const statistic_data computed = slo_of({.what = "prefilled_tokens"}).statistic;
+    return is_far_less(work_of(computed, all[all.size() - 1]), work_of(computed, all[0]));
+}
 /// The rule by which repeats of one load may differ.
-inline std::string why_unequal(const work_terms& terms) {
+inline std::string why_unequal(const work_terms& terms, const repeat_list& all) {
+    if (is_of_prompts(terms.what) && is_left_warm(all))
+        return "the last repeat found in the cache what the first one had computed: nothing "
+               "emptied it before, whatever a post in .prepare answered";
     if (terms.what == "engine_steps") return "which requests share a pass depends on time";
     if (terms.what == "preemptions") return "which requests are in memory together depends on time";
     if (terms.what == "server_requests") return "something sends requests twice, or sends its own";
@@ -980,7 +989,8 @@ inline decision judge_work(const measurements& e, const objective_columns& c,
                ": " + distance_text(terms, d.measured, d.limit, repeat);
     if (d.outcome == verdict::inconclusive)
         said = "repeats differ, " + enumerated(counts) +
-               (are_one(limits) ? "" : " for " + enumerated(limits)) + ": " + why_unequal(terms);
+               (are_one(limits) ? "" : " for " + enumerated(limits)) + ": " +
+               why_unequal(terms, e.candidate);
     if (d.outcome != verdict::pass && terms.from == work_limit::source::model &&
         is_of_prompts(terms.what))
         which = first_other_request(repeat);
