@@ -79,6 +79,8 @@ std::string refusal_to_plan(const llmbench::scenario& s) {
     return texts::refusal_of([&] { planned(s, 1, read_workload_files(s, 1)); });
 }
 int free_port() { return llmbench::detail::free_port(); }
+interruption::~interruption() { stop_asked = false; }
+void interruption::come() { stop_asked = true; }
 
 std::vector<llmbench::record>
 records_over(const std::vector<std::pair<std::string, int>>& addresses,

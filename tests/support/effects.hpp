@@ -83,6 +83,16 @@ public:
     gaps_used_up& operator=(const gaps_used_up&) = delete;
 };
 
+/// Interrupts the run, as Ctrl-C does, until it goes.
+class interruption {
+public:
+    interruption() = default;
+    ~interruption();
+    interruption(const interruption&) = delete;
+    interruption& operator=(const interruption&) = delete;
+    void come();
+};
+
 /// Why a load is refused when it is about to begin, or "".
 std::string refusal_to_run(const llmbench::scenario& s);
 

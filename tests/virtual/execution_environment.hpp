@@ -36,6 +36,8 @@ long long now_ns();
 double unix_s();
 /// Has something happen so much later.
 void after(long long ns, std::function<void()> what);
+/// So much time goes by.
+void pass(double seconds);
 
 /// Ended by a limit that began then. A client looks at limits every 20 ms, at one of its ticks of 5 ms.
 inline bool after_limit(std::chrono::milliseconds limit, long long from_ns, long long end_ns) {

@@ -74,6 +74,7 @@ double unix_s() { return llmbench::detail::unix_s(); }
 void after(long long ns, std::function<void()> what) {
     small_world::around().at(now_ns() + ns, std::move(what));
 }
+void pass(double seconds) { sleep_s(seconds); }
 
 /// The end of a connection that was accepted.
 class accepted_end final : public end,

@@ -640,10 +640,14 @@ const char* const sixteen = "engine_steps == 16";
 struct held_server {
     std::string hold, release;
     int requests = 0;
-    std::function<void()> on_request = [] {};
+    std::function<void()> on_request = [] {}, on_release = [] {};
     scripted::server server{[this](const scripted::request& r) {
         if (r.path.starts_with("/pause")) return answer_to_post(hold);
-        if (r.path.starts_with("/resume")) return answer_to_post(release);
+        if (r.path.starts_with("/resume")) {
+            const scripted::answer a = answer_to_post(release);
+            on_release();
+            return a;
+        }
         ++requests;
         on_request();
         return scripted::healthy();
@@ -765,10 +769,30 @@ TEST_CASE("a server that does not hold, or does not go on, is measured no furthe
         "POST /pause?mode=keep failed: no answer within 30 s"));
     CHECK(silent.turns() == "PR");
 
+    held_server late{ok, "500 Internal Server Error"};
+    late.on_release = [&] { late.release = ok; };
+    const long long from_ns = virtual_world::now_ns();
+    CHECK(why_no_result(late.burst("released at the second try"))
+              .ends_with("POST /resume was answered with HTTP 500: {}"));
+    CHECK(late.turns() == "P.RR");
+    CHECK(seconds(virtual_world::now_ns() - from_ns) < 5);
+
+    interruption stop;
+    held_server interrupted{ok, ""};
+    interrupted.on_release = [&] {
+        interrupted.release = ok;
+        virtual_world::after(100'000'000, [&] { stop.come(); });
+    };
+    CHECK(why_no_result(interrupted.burst("interrupted in the release"))
+              .ends_with("the run was interrupted before it answered"));
+    CHECK(interrupted.turns() == "P.RR");
+}
+
+TEST_CASE("a server that does not go on at the second try is said to hold its requests still") {
     held_server stays{ok, "500 Internal Server Error"};
     CHECK(why_no_result(stays.burst("not released")) ==
           "arrivals, held in repeat 1 on " + stays.server.url() +
               ": POST /resume was answered with HTTP 500: {}; the server may hold its requests "
               "still");
-    CHECK(stays.turns() == "P.R");
+    CHECK(stays.turns() == "P.RR");
 }

@@ -291,7 +291,7 @@ inline void run_measured(variant_repeats& variants, const vector<load_of_variant
     const plan& p = variants[0].what;
     std::deque<held_burst> bursts;
     if (!p.sent->arrivals.held.empty() && p.shard.index == 0)  // one program does
-        for (const variant_repeat& v : variants)
+        for (variant_repeat& v : variants)
             bursts.emplace_back(v.asked, v.state, v.target).begin();
     run_load(loads);
     for (held_burst& b : bursts) b.end();

@@ -313,6 +313,7 @@ private:
         book_.try_hand_over();
         if (settled_ns_) note_settled(now);
         if (stop_asked.load()) return cut_off("interrupted");
+        if (shared_.is_called_off) return cut_off("the load was called off");
         if (order_.decided && order_.decided->ends_ns() != 0) return cut_off("all was decided");
         if (order_.deadline_ns > 0 && now > order_.deadline_ns) {
             if (goes_on()) shared_.is_cut_by_time = true;

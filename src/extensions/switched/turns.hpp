@@ -167,7 +167,7 @@ private:
         const std::string late = " (its .ready_within is " + time_text(its_.within_s) + ")";
         for (const task_step& s : sleeping ? its_.how.sleep : its_.how.wake) {
             const double left_s = std::max(seconds_until(until_ns), 0.1);
-            if (const std::string why = fault_of_step(s, *on_, 0, left_s); !why.empty())
+            if (const std::string why = send_step(s, *on_, 0, left_s).fault; !why.empty())
                 fail(to, why + (now_ns() < until_ns ? "" : late), is_cut(at_most_s, until_ns));
         }
         if (its_.how.state.empty()) return;

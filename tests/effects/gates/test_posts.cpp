@@ -21,7 +21,9 @@ scripted::answer says(const std::string& status) {
 }
 /// A burst of which nothing is sent, and what its server is asked.
 struct burst_of_none {
-    explicit burst_of_none(const std::string& of_hold) : server({says(of_hold), says("200 OK")}) {
+    explicit burst_of_none(const std::string& of_hold, const std::string& of_release = "200 OK",
+                           const std::string& afterwards = "200 OK")
+        : server({says(of_hold), says(of_release), says(afterwards)}) {
         target.bring_up();
         planned_traffic sent;
         sent.arrivals = all_at_once().held(post("/hold?repeat={n}"), post("/release")).data();
@@ -64,6 +66,21 @@ TEST_CASE("a load that ends before all is sent, as one that is interrupted, is r
         CHECK(b.asked() == both);
         held.end();
         CHECK(b.asked() == both);
+    }
+}
+
+TEST_CASE("a server that refuses to go on is told once more") {
+    const std::string refused = "500 Oops";
+    for (const bool is_late : {true, false}) {
+        CAPTURE(is_late);
+        burst_of_none b("200 OK", refused, is_late ? "200 OK" : refused);
+        held_burst held(b.order, b.state, b.target);
+        held.begin();
+        const std::string why = "arrivals, held in repeat 1 on " + b.server.url() +
+                                ": POST /release was answered with HTTP 500";
+        const char* const still = is_late ? "" : "; the server may hold its requests still";
+        CHECK_THROWS_WITH_AS(held.end(), (why + still).c_str(), std::runtime_error);
+        CHECK(b.asked() == std::string(both) + "POST /release; ");
     }
 }
 
