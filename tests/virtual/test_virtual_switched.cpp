@@ -23,7 +23,8 @@ struct gpu {
     int awake = 0;
 };
 /// A server on a GPU. `did`: S and W where it was told to sleep and to wake, a dot for each load, and
-/// an X where it was asked for an answer in its sleep, which ends some servers.
+/// an X where it was asked for an answer in its sleep, which ends some servers. As vLLM, it wakes by
+/// parts, and only what is awake as a whole can be put to sleep.
 class sleeper {
 public:
     explicit sleeper(gpu& on, bool is_awake = true) : gpu_(on) {
@@ -32,13 +33,15 @@ public:
         server.on_check([this] { did += is_awake_ ? "" : "X"; });
     }
     bool is_awake() const { return is_awake_; }
+    bool has_weights() const { return has_weights_; }
     void wake() {
         if (!is_awake_) ++gpu_.awake;
-        is_awake_ = true;
+        is_awake_ = has_weights_ = true;
     }
     void sleep() {
-        if (is_awake_) --gpu_.awake;
-        is_awake_ = false;
+        if (!is_awake_) return;
+        --gpu_.awake;
+        is_awake_ = has_weights_ = false;
     }
     std::string url() const { return server.url(); }
     endpoint at() const { return {.url = url(), .model = "m", .ready_within = 20_s}; }
@@ -49,7 +52,10 @@ public:
     scripted::answer on_sleep = done(), on_wake = done();
     std::function<bool()> tells{};      // in place of the truth
     std::function<void()> on_load{};
+    std::function<void(const std::string& path)> on_post{};
     bool ignores_sleep = false, is_gone = false;
+    bool falls_asleep_late = false;  // when it answers, not when it is told to
+    int refused_wakes = 0, ignored_wakes = 0;  // of the next ones
 
     static scripted::answer done() {
         return {scripted::wait(std::chrono::milliseconds(1500)),
@@ -63,15 +69,22 @@ private:
     scripted::answer answered(const scripted::request& r) {
         const bool sleeps = r.path.starts_with("/sleep") || r.path.starts_with("/release_");
         const bool wakes = r.path.starts_with("/wake_up") || r.path.starts_with("/resume_");
-        if (r.path != "/v1/chat/completions") posts += r.path + " ";
+        if (r.path != "/v1/chat/completions") {
+            posts += r.path + " ";
+            if (on_post) on_post(r.path);
+        }
         if (sleeps) {
             did += 'S';
-            if (!ignores_sleep) sleep();
+            if (falls_asleep_late) virtual_world::after(1'500'000'000, [this] { sleep(); });
+            else if (!ignores_sleep) sleep();
             return on_sleep;
         }
         if (wakes) {
             did += 'W';
-            wake();
+            if (refused_wakes > 0 && refused_wakes-- > 0) return fails();
+            if (ignored_wakes > 0 && ignored_wakes-- > 0) return done();
+            if (r.path.ends_with("tags=weights")) has_weights_ = true;
+            else if (!r.path.ends_with("tags=kv_cache") || has_weights_) wake();
             return on_wake;
         }
         if (r.path == "/collective_rpc") return done();
@@ -87,7 +100,7 @@ private:
     }
 
     gpu& gpu_;
-    bool is_awake_ = false;
+    bool is_awake_ = false, has_weights_ = false;
 
 public:
     const scripted::server server{[this](const scripted::request& r) { return answered(r); }};
@@ -188,6 +201,96 @@ TEST_CASE("a server that does not wake ends the gate, and its time is limited") 
         CHECK(why_no_result(pair_of(mine, its, "mute")) ==
               "switched: " + mine.url() + " was to answer after its wake: HTTP 500");
     }
+    CHECK(mine.is_awake());
+    CHECK(its.is_awake());
+}
+
+TEST_CASE("a server that failed to wake once is told again at the end") {
+    gpu one;
+    sleeper mine(one), its(one);
+    SUBCASE("it refused to") { its.refused_wakes = 1; }
+    SUBCASE("it said that it did, and did not") { its.ignored_wakes = 1; }
+    CHECK(holds(why_no_result(pair_of(mine, its, "wakes at the second try")),
+                "switched: " + its.url() + " was to wake: "));
+    CHECK(mine.is_awake());
+    CHECK(its.is_awake());
+}
+
+TEST_CASE("after a failed switch those are woken that were found before") {
+    gpu one;
+    sleeper mine(one), its(one, false);
+    mine.ignores_sleep = true;
+    mine.on_sleep = sleeper::fails();
+    CHECK(holds(why_no_result(pair_of(mine, its, "the first sleep")),
+                "switched: " + mine.url() + " was to sleep: "));
+    CHECK(mine.is_awake());
+    CHECK_FALSE(its.is_awake());
+    CHECK(its.did == "");
+}
+
+TEST_CASE("a server that tells nothing, and refused to sleep, is not woken") {
+    gpu one;
+    sleeper mine(one), its(one, false);
+    for (sleeper* s : {&mine, &its}) s->server.tell_of_sleep({});
+    mine.ignores_sleep = true;
+    mine.on_sleep = sleeper::fails();
+    why_no_result(pair_of(switched(mine.at(), sglang_release()),
+                          switched(its.at(), sglang_release(), {.is_asleep = true}), "refused"));
+    CHECK(mine.did == "S");
+}
+
+TEST_CASE("an interrupted gate leaves its servers as it found them") {
+    gpu one;
+    interruption stop;
+    sleeper mine(one), its(one);
+    bool is_mine_to_sleep = false;
+    const auto stop_at = [&](sleeper& at, const char* path, int nth, int after_ms) {
+        at.on_post = [&stop, path, nth, after_ms, n = 0](const std::string& asked) mutable {
+            if (asked.starts_with(path) && ++n == nth)
+                virtual_world::after(after_ms * 1'000'000ll, [&stop] { stop.come(); });
+        };
+    };
+    int level = 2;
+    SUBCASE("in the second of three steps of a wake") { stop_at(mine, "/collective_rpc", 1, 100); }
+    SUBCASE("in the same, of one that slept before") {
+        mine.sleep();
+        is_mine_to_sleep = true;
+        stop_at(mine, "/collective_rpc", 2, 100);
+    }
+    SUBCASE("while it still falls asleep") {
+        level = 1;
+        its.falls_asleep_late = true;
+        stop_at(its, "/sleep", 1, 100);
+    }
+    SUBCASE("while one falls asleep that slept before") {
+        mine.sleep();
+        is_mine_to_sleep = mine.falls_asleep_late = true;
+        stop_at(mine, "/sleep", 1, 100);
+    }
+    SUBCASE("while a wake is answered") {
+        level = 1;
+        stop_at(its, "/wake_up", 2, 100);
+    }
+    const std::string why = why_no_result(pair_of(switched(mine.at(), vllm_sleep(level)),
+                                                  switched(its.at(), vllm_sleep(level)), "interrupted"));
+    CAPTURE(mine.posts);
+    CAPTURE(its.posts);
+    CHECK(holds(why, "the run was interrupted before it answered"));
+    virtual_world::pass(60);
+    CHECK(mine.is_awake() == !is_mine_to_sleep);
+    CHECK(mine.has_weights() == !is_mine_to_sleep);
+    CHECK(its.is_awake());
+}
+
+TEST_CASE("after an interruption in a load no other server gets its turn") {
+    gpu one;
+    interruption stop;
+    sleeper mine(one), its(one);
+    its.on_load = [&] { stop.come(); };  // the baseline's is the first
+    const result r = run(pair_of(mine, its, "interrupted in a load"));
+    CHECK(reason_of(r, "p50(ttft) <= 1.5 * baseline") == "the run was interrupted");
+    CHECK(its.turns() == ".");
+    CHECK(mine.did.find('X') == std::string::npos);
     CHECK(mine.is_awake());
     CHECK(its.is_awake());
 }

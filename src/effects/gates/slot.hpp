@@ -140,6 +140,7 @@ inline plan prepared_by_posts(const plan& p, const live_target& on) {
 inline bool make_ready(const slot& s, const variant_repeats& variants) {
     const auto left_s = [&] { return seconds_until(s.deadline_ns); };
     for (const variant_repeat& v : variants) {
+        if (stop_asked.load()) return true;  // nothing will be sent
         live_target& target = v.target;
         const planned_traffic& sent = *v.what.sent;
         if (target.was_loaded()) {

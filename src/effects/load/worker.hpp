@@ -119,6 +119,7 @@ public:
         agenda_.begin();
         next_tick_ns_ = now + alertness::tick_ns;
         next_check_ns_ = now + check_interval_ns;
+        if (stop_asked.load()) cut_off("interrupted");
     }
     bool goes_on() const { return !agenda_.stopped() && !agenda_.nothing_left(); }
     /// Returns when it has something to do, if nothing comes.

@@ -59,9 +59,9 @@ struct switch_settings {
 /// A server that shares one GPU with the others of its gate: a live baseline in turns, or the
 /// settings of compare(). Before a server is loaded, the others sleep, it wakes, and it answers a
 /// first request; none of this is measured. A sleep or wake that fails, or takes longer than
-/// `.ready_within` (of an endpoint without one: 120 s), makes the gate invalid, and all are woken.
-/// A gate that ends otherwise leaves endpoints as it found them. With `otherwise{.same = true}`
-/// the server sleeps and wakes before the candidate's loads alone.
+/// `.ready_within` (of an endpoint without one: 120 s), makes the gate invalid, and all that it had
+/// found are woken. A gate that ends otherwise leaves endpoints as it found them. With
+/// `otherwise{.same = true}` the server sleeps and wakes before the candidate's loads alone.
 ///     .target = switched(endpoint{.url = "http://127.0.0.1:8001"}, vllm_sleep(1)),
 ///     .baseline = switched(endpoint{.url = "http://127.0.0.1:8000"}, vllm_sleep(1)),
 inline any_target switched(const any_target& server, const sleep_requests& how,
