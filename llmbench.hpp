@@ -33,7 +33,7 @@
 // scenario" (all options with their defaults), "results", "verbs and assertions". A file that
 // includes the header pays for that part alone.
 //
-// The implementation begins in line 2768 of llmbench.hpp. Part two is the pure core: parsing,
+// The implementation begins in line 2769 of llmbench.hpp. Part two is the pure core: parsing,
 // statistics, schedules, verdicts and reports as functions from values to values, which do no I/O
 // and know no clock. Part three holds the effects: clocks, sockets, processes, files. Both are
 // compiled in the one file that defines LLMBENCH_IMPLEMENT (or LLMBENCH_MAIN, which adds doctest's
@@ -144,6 +144,7 @@
 //   [C] fractions of requests, by their misses
 //   [C] values: times, speeds and rates
 //   [C] decisions by the numbers alone: drifts, and which method decides
+//   [C] what the completed requests of an objective are, counted
 //   [C] validity checks of the server's answers
 //   [C] what checks look at, and what they find
 //   [C] what makes two variants no comparison
@@ -2765,7 +2766,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 38,159 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 38,177 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -19474,7 +19475,7 @@ inline decision decision_by_numbers(const objective_columns& c, const judging_pa
     return d;
 }
 
-// ===== [C] validity checks of the server's answers ===============================================
+// ===== [C] what the completed requests of an objective are, counted ==============================
 
 /// Over 5 % of the completed requests is too much.
 inline bool is_too_much(std::size_t some, std::size_t completed) { return some * 20 > completed; }
@@ -19580,12 +19581,6 @@ struct answer_counts {
     std::array<value_count, max_metrics> values{};
     const value_count& of(metric_id m) const { return values[static_cast<std::size_t>(m)]; }
 };
-/// Over 5 % of the completed answers.
-template <because what, std::size_t answer_counts::*n>
-cause too_much(const answer_counts& c) {
-    if (!is_too_much(c.*n, c.completed)) return {};
-    return cause_with<what>({{"requests", c.*n}, {"completed", c.completed}});
-}
 /// Seconds between events of a server as fast as the client's event loop: at most 1 ms in the
 /// typical answer of several reads, and three quarters have several. 0 otherwise. Events that the
 /// client merges then hide next to nothing.
@@ -19809,6 +19804,15 @@ inline odd_counts odd_counts_of(const answer_counts& c) {
     const auto number = [](std::size_t n) { return static_cast<long long>(n); };
     return {number(c.too_short), number(c.too_long), number(c.short_prompts),
             number(c.equal_openings), c.cache.requests > 0 ? c.cache.shared : -1};
+}
+
+// ===== [C] validity checks of the server's answers ===============================================
+
+/// Over 5 % of the completed answers.
+template <because what, std::size_t answer_counts::*n>
+cause too_much(const answer_counts& c) {
+    if (!is_too_much(c.*n, c.completed)) return {};
+    return cause_with<what>({{"requests", c.*n}, {"completed", c.completed}});
 }
 
 inline cause values_missing(const answer_counts& c, metric_id m) {
@@ -33515,6 +33519,7 @@ struct load_state {
     std::atomic<long long> planned{0}, sent{0}, done{0}, failed{0};  // requests; planned 0: open
     std::atomic<long long> ttft_ns{0}, answered{0}, tpot_ns{0}, paced{0};  // sums and their counts
     std::atomic<std::uint64_t> gaps{0};  // of all requests done
+    std::atomic<bool> is_called_off{false};  // its server will not answer
     std::atomic<std::size_t> text_bytes{0}, texts_shown{0};  // of the answers kept
     settling_watch settling{};           // of a warm-up until the server is stable
     lost_server server{};
@@ -34749,6 +34754,7 @@ public:
         agenda_.begin();
         next_tick_ns_ = now + alertness::tick_ns;
         next_check_ns_ = now + check_interval_ns;
+        if (stop_asked.load()) cut_off("interrupted");
     }
     bool goes_on() const { return !agenda_.stopped() && !agenda_.nothing_left(); }
     /// Returns when it has something to do, if nothing comes.
@@ -34943,6 +34949,7 @@ private:
         book_.try_hand_over();
         if (settled_ns_) note_settled(now);
         if (stop_asked.load()) return cut_off("interrupted");
+        if (shared_.is_called_off) return cut_off("the load was called off");
         if (order_.decided && order_.decided->ends_ns() != 0) return cut_off("all was decided");
         if (order_.deadline_ns > 0 && now > order_.deadline_ns) {
             if (goes_on()) shared_.is_cut_by_time = true;
@@ -39196,17 +39203,22 @@ private:
 
 // ===== [E] posts to servers around a load: what prepares them, and what holds a burst ============
 
-/// Sends a post of a repeat, whose number `{n}` in it is. Returns why it has no 2xx answer in time,
-/// "" if it has.
-inline std::string fault_of_step(const task_step& s, const live_target& on, int repeat,
-                                 double within_s) {
+/// What became of a post.
+struct sent_step {
+    std::string fault{};  // why it has no 2xx answer in time, "" if it has
+    bool is_answered = false;
+};
+/// Sends a post of a repeat, whose number `{n}` in it is.
+inline sent_step send_step(const task_step& s, const live_target& on, int repeat,
+                           double within_s) {
     const std::string nth = std::to_string(repeat + 1);
     const load_target& to = on.load();
     const std::string path = filled_in(str(s.path), "{n}", nth);
     const std::string body = filled_in(str(s.body), "{n}", nth);
-    const std::string why = fault_of_post(
-        blocking_post(to, inquiry_path(to, path.c_str()), to.fields, body, within_s), to);
-    return why.empty() ? why : "POST " + masked_words_of(path, to) + " " + why;
+    const http_answer a =
+        blocking_post(to, inquiry_path(to, path.c_str()), to.fields, body, within_s);
+    const std::string why = fault_of_post(a, to);
+    return {why.empty() ? why : "POST " + masked_words_of(path, to) + " " + why, a.status != 0};
 }
 
 /// Does the preparation of each repeat; with a shared load only the first program does. Throws if a
@@ -39214,17 +39226,17 @@ inline std::string fault_of_step(const task_step& s, const live_target& on, int 
 inline void prepare_server(const plan& p, const live_target& target, int repeat, double within_s) {
     if (p.shard.index > 0) return;
     for (const task_step& s : p.sent->prepare)
-        if (const std::string why = fault_of_step(s, target, repeat, within_s); !why.empty())
+        if (const std::string why = send_step(s, target, repeat, within_s).fault; !why.empty())
             throw std::runtime_error(printed("prepare, before repeat %d on ", repeat + 1) +
                                      target.facts().url + ": " + why);
 }
 
 /// A burst that waits at its server until all of its requests are there. The server is told to go
-/// on in any case, also after an exception and an interruption.
+/// on in any case, also after an exception and an interruption, and once more if that fails.
 class held_burst : not_copied {
 public:
     /// All arguments must outlive it.
-    held_burst(const load_order& o, const load_state& s, const live_target& on)
+    held_burst(const load_order& o, load_state& s, const live_target& on)
         : order_(o), state_(s), on_(on), steps_(o.what->sent->arrivals.held) {}
     ~held_burst() {
         contained([this] { let_go(); }, [](const char*) {});
@@ -39243,17 +39255,19 @@ public:
     /// The load is over. Throws if the server was not let go.
     void end() {
         let_go();
-        check(problem_);
+        check(problem_ + (is_held_ ? "; the server may hold its requests still" : ""));
     }
 
 private:
     static constexpr long long look_ns = 50'000'000;
     static constexpr double settles_s = 2;  // where no page tells that all are there
-    static constexpr double post_s = 30;
+    static constexpr double post_s = 30, interrupted_s = 3;
+    static constexpr int max_tries = 2;
 
     std::string posted(const task_step& step) const {
-        const double within_s = std::min(post_s, order_.what->sent->limits.total.seconds());
-        return fault_of_step(step, on_, order_.number, within_s);
+        const double most_s = stop_asked.load() ? interrupted_s : post_s;
+        const double within_s = std::min(most_s, order_.what->sent->limits.total.seconds());
+        return send_step(step, on_, order_.number, within_s).fault;
     }
     void check(const std::string& why) const {
         if (!why.empty())
@@ -39261,9 +39275,11 @@ private:
                                      on_.facts().url + ": " + why);
     }
     void look() {
-        if (!is_held_ || state_.sent.load() < all_sent_) return;
+        if (!is_held_ || tries_ > 0 || state_.sent.load() < all_sent_) return;
         if (settled_ns_ == 0) settled_ns_ = now_ns() + ns_of(settles_s);
-        if (are_there() || now_ns() >= settled_ns_) release();
+        if (!are_there() && now_ns() < settled_ns_) return;
+        release();
+        state_.is_called_off = is_held_;  // nobody would answer
     }
     /// Whether its page has the whole burst, also what other programs send of it.
     bool are_there() const {
@@ -39273,21 +39289,23 @@ private:
         return requests_at(reading_of_server(on_.pages())) >= static_cast<double>(all);
     }
     void release() {
-        is_held_ = false;
-        problem_ = posted(steps_[1]);
-        if (!problem_.empty()) problem_ += "; the server may hold its requests still";
+        ++tries_;
+        const std::string why = posted(steps_[1]);
+        is_held_ = !why.empty();
+        if (is_held_) problem_ = why;
     }
     void let_go() {
         releasing_.stop();
-        if (is_held_) release();
+        while (is_held_ && tries_ < max_tries) release();
     }
 
     const load_order& order_;
-    const load_state& state_;
+    load_state& state_;
     const live_target& on_;
     const list<task_step> steps_;
     long long all_sent_ = 0, settled_ns_ = 0;
     bool is_held_ = false;
+    int tries_ = 0;  // to release it
     std::string problem_{};
     repeated releasing_{};  // its end comes first
 };
@@ -39540,7 +39558,7 @@ inline void run_measured(variant_repeats& variants, const vector<load_of_variant
     const plan& p = variants[0].what;
     std::deque<held_burst> bursts;
     if (!p.sent->arrivals.held.empty() && p.shard.index == 0)  // one program does
-        for (const variant_repeat& v : variants)
+        for (variant_repeat& v : variants)
             bursts.emplace_back(v.asked, v.state, v.target).begin();
     run_load(loads);
     for (held_burst& b : bursts) b.end();
@@ -39712,6 +39730,7 @@ inline plan prepared_by_posts(const plan& p, const live_target& on) {
 inline bool make_ready(const slot& s, const variant_repeats& variants) {
     const auto left_s = [&] { return seconds_until(s.deadline_ns); };
     for (const variant_repeat& v : variants) {
+        if (stop_asked.load()) return true;  // nothing will be sent
         live_target& target = v.target;
         const planned_traffic& sent = *v.what.sent;
         if (target.was_loaded()) {

@@ -94,9 +94,9 @@ struct switch_settings {
 /// A server that shares one GPU with the others of its gate: a live baseline in turns, or the
 /// settings of compare(). Before a server is loaded, the others sleep, it wakes, and it answers a
 /// first request; none of this is measured. A sleep or wake that fails, or takes longer than
-/// `.ready_within` (of an endpoint without one: 120 s), makes the gate invalid, and all are woken.
-/// A gate that ends otherwise leaves endpoints as it found them. With `otherwise{.same = true}`
-/// the server sleeps and wakes before the candidate's loads alone.
+/// `.ready_within` (of an endpoint without one: 120 s), makes the gate invalid, and all that it had
+/// found are woken. A gate that ends otherwise leaves endpoints as it found them. With
+/// `otherwise{.same = true}` the server sleeps and wakes before the candidate's loads alone.
 ///     .target = switched(endpoint{.url = "http://127.0.0.1:8001"}, vllm_sleep(1)),
 ///     .baseline = switched(endpoint{.url = "http://127.0.0.1:8000"}, vllm_sleep(1)),
 inline any_target switched(const any_target& server, const sleep_requests& how,
@@ -123,7 +123,7 @@ inline any_target switched(const any_target& server, const task_step& sleep, con
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_SWITCHED_IMPLEMENTED)
 #define LLMBENCH_SWITCHED_IMPLEMENTED
 
-#include <algorithm>  // find, max, min
+#include <algorithm>  // clamp, find, max, min
 #include <memory>  // make_unique, unique_ptr
 #include <stdexcept>  // runtime_error
 #include <string>
@@ -191,7 +191,8 @@ inline void check_switches(const scenario& s, planned_traffic&, planned_judging&
 /// (vllm issues 28714 and 45520).
 class server_in_turns final : public server_switch {
 public:
-    explicit server_in_turns(const switch_settings& s) : its_(s) {
+    explicit server_in_turns(const switch_settings& s)
+        : its_(s), is_(rest_state(s.options.is_asleep)) {
         check_switch(s);
         vector<std::string> secrets;
         for (const list<task_step>* steps : {&its_.how.sleep, &its_.how.wake})
@@ -205,14 +206,14 @@ public:
 
     void make_room(double at_most_s) override {
         for (server_in_turns* other : group())
-            if (other != this && !other->sleeps_ && !other->has_left()) other->sleep(at_most_s);
+            if (other != this && other->is_ != state::asleep && !other->has_left())
+                other->sleep(at_most_s);
     }
     void found(const live_target& server, bool is_new) override {
         on_ = &server;
         loads_ = 0;
-        if (is_new) sleeps_ = false;
-        else if (!is_known_) was_asleep_ = sleeps_ = is_asleep_by_itself();
-        is_known_ = true;
+        if (!is_new) was_asleep_ = is_asleep_by_itself();
+        is_ = rest_state(was_asleep_);
         if (std::find(group().begin(), group().end(), this) == group().end()) {
             if (group().empty()) has_failed() = false;
             group().push_back(this);
@@ -225,12 +226,12 @@ public:
     std::string begin_turn(run_variant v, const request_spec& like, double at_most_s) override {
         const long long from_ns = now_ns();
         const bool are_to_sleep = any_of(group(), [this](const server_in_turns* one) {
-            return one != this && !one->sleeps_;
+            return one != this && one->is_ != state::asleep;
         });
         // An A/A run: the server was awake since the baseline's load, if not for this.
         if (is_alone() && v == run_variant::candidate) sleep(at_most_s);
         make_room(at_most_s);
-        if (!sleeps_) return {};
+        if (is_ == state::awake) return {};
         wake(like, at_most_s);
         if (!are_to_sleep || std::exchange(is_noted_, true)) return {};
         const double took_s = static_cast<double>(now_ns() - from_ns) * 1e-9;
@@ -243,7 +244,7 @@ public:
         for (const server_in_turns* one : group()) {
             const bool should = one != this;
             // One that sleeps without a page that says so is not asked: a request may wake it.
-            const bool is_asked = !one->its_.how.state.empty() || !one->sleeps_;
+            const bool is_asked = one->tells() || one->is_ == state::awake;
             if (should && is_asked && one->has_left()) continue;
             if (one->is_asleep_by_itself() == should) continue;
             const std::string told = " (GET " + str(one->its_.how.state) + ")";
@@ -260,7 +261,10 @@ public:
     }
 
 private:
-    static constexpr double state_within_s = 10;
+    static constexpr double state_within_s = 10, brief_s = 3;
+    /// What its answers showed it to be; or what it was told to become, while none shows it.
+    enum class state : unsigned char { awake, asleep, waking, falling_asleep };
+    static state rest_state(bool asleep) { return asleep ? state::asleep : state::awake; }
 
     /// Those of the gate that runs: one at a time does.
     static vector<server_in_turns*>& group() {
@@ -273,6 +277,8 @@ private:
     }
     bool is_alone() const { return group().size() == 1; }
     const std::string& url() const { return on_->facts().url; }
+    /// Whether it has a page that says whether it sleeps.
+    bool tells() const { return !its_.how.state.empty(); }
 
     static std::string text_of(const list<task_step>& steps) {
         std::string all;
@@ -284,22 +290,22 @@ private:
         if (!is_cut && !stop_asked.load()) has_failed() = true;
         throw std::runtime_error("switched: " + url() + " was to " + to + ": " + why);
     }
-    http_answer answer_at(const char* path) const {
+    http_answer answer_at(const char* path, double at_most_s = state_within_s) const {
         const load_target& at = on_->load();
         return blocking_get(at, inquiry_path(at, path), at.fields,
-                            std::min(state_within_s, its_.within_s));
+                            std::min(at_most_s, its_.within_s));
     }
     /// Whether nobody listens there any more: it crashed.
     bool has_left() const {
-        const std::string state = str(its_.how.state);
-        const http_answer a = answer_at(state.empty() ? on_->load().api->ready : state.c_str());
+        const std::string path = tells() ? str(its_.how.state) : on_->load().api->ready;
+        const http_answer a = answer_at(path.c_str());
         return a.status == 0 && a.error.starts_with("cannot connect: ");
     }
-    bool is_asleep_by_itself() const {
-        if (its_.how.state.empty()) return is_known_ ? sleeps_ : its_.options.is_asleep;
+    bool is_asleep_by_itself(double at_most_s = state_within_s) const {
+        if (!tells()) return is_ == state::asleep;
         const load_target& at = on_->load();
         const std::string path = str(its_.how.state);
-        const http_answer a = answer_at(path.c_str());
+        const http_answer a = answer_at(path.c_str(), at_most_s);
         json_reader reader;
         const json_view* const v = a.status == 200 ? reader.read(a.body) : nullptr;
         const json_view* const told = v ? member(*v, "is_sleeping") : nullptr;
@@ -314,33 +320,61 @@ private:
     bool is_cut(double at_most_s, long long until_ns) const {
         return at_most_s < its_.within_s && now_ns() >= until_ns;
     }
-    /// Posts, and waits until the server tells that it has done it.
+    /// Whether the server tells in time that it does. An interruption meanwhile ends the wait.
+    bool comes_to(bool sleeping, long long until_ns) const {
+        const bool was_interrupted = stop_asked.load();
+        const auto is_stopped = [&] { return stop_asked.load() != was_interrupted; };
+        const auto is_over = [&] {
+            const double left_s = std::clamp(seconds_until(until_ns), 0.1, state_within_s);
+            return is_stopped() || is_asleep_by_itself(left_s) == sleeping;
+        };
+        return comes_by(is_over, until_ns, 0.1) && !is_stopped();
+    }
+    /// Posts, and waits until the server tells that it has done it. One that does not tell may have
+    /// done it without an answer, and has not if it refused.
     void become(bool sleeping, double at_most_s) {
         const char* const to = sleeping ? "sleep" : "wake";
         const long long until_ns = now_ns() + ns_of(std::min(its_.within_s, at_most_s));
         const std::string late = " (its .ready_within is " + time_text(its_.within_s) + ")";
+        const bool was_interrupted = stop_asked.load();
+        const state before = std::exchange(is_, sleeping ? state::falling_asleep : state::waking);
+        std::string why;
         for (const task_step& s : sleeping ? its_.how.sleep : its_.how.wake) {
             const double left_s = std::max(seconds_until(until_ns), 0.1);
-            if (const std::string why = fault_of_step(s, *on_, 0, left_s); !why.empty())
-                fail(to, why + (now_ns() < until_ns ? "" : late), is_cut(at_most_s, until_ns));
+            const sent_step sent = send_step(s, *on_, 0, left_s);
+            if (sent.fault.empty()) continue;
+            if (why.empty()) why = sent.fault;
+            if (!tells()) is_ = sent.is_answered ? before : rest_state(sleeping);
+            // An interrupted gate cannot wait, and a server does in turn what it is told.
+            if (sent.is_answered || !was_interrupted) break;
         }
-        if (its_.how.state.empty()) return;
-        const auto is_over = [&] { return stop_asked.load() || is_asleep_by_itself() == sleeping; };
-        if (!comes_by(is_over, until_ns, 0.1))
-            fail(to, "GET " + str(its_.how.state) + " still says that it does not" + late,
-                 is_cut(at_most_s, until_ns));
+        if (why.empty() && tells() && !comes_to(sleeping, until_ns))
+            why = "GET " + str(its_.how.state) + " still says that it does not";
+        if (!why.empty())
+            fail(to, why + (now_ns() < until_ns ? "" : late), is_cut(at_most_s, until_ns));
+        is_ = rest_state(sleeping);
+    }
+    /// First ends what was begun: a wake during a sleep may be lost, and vLLM puts none to sleep that
+    /// is half awake.
+    void turn_to(bool sleeping, double at_most_s) {
+        contained([&] {
+            if (is_ == state::falling_asleep && comes_to(true, now_ns() + ns_of(brief_s)))
+                is_ = state::asleep;
+            if (is_ == state::waking && sleeping) become(false, at_most_s);
+        }, [](const char*) {});
+        if (is_ != rest_state(sleeping)) become(sleeping, at_most_s);
     }
     void sleep(double at_most_s) {
-        if (sleeps_ || !on_) return;
+        if (is_ == state::asleep) return;
         rest(on_->pages());
         if (on_->pages().first_is_servers && requests_at(reading_of_server(on_->pages())) > 0)
             fail("sleep", "its metrics page still has requests that run or wait");
-        sleeps_ = true;  // also without an answer it may
-        become(true, at_most_s);
+        if (stop_asked.load()) fail("sleep", "the run was interrupted");
+        turn_to(true, at_most_s);
     }
     void wake(const request_spec& like, double at_most_s) {
-        sleeps_ = false;  // also without an answer it may be awake
-        become(false, at_most_s);
+        if (stop_asked.load()) fail("wake", "the run was interrupted");
+        turn_to(false, at_most_s);
         const long long until_ns = now_ns() + ns_of(std::min(its_.within_s, at_most_s));
         std::string why;
         const auto is_over = [&] {
@@ -352,22 +386,20 @@ private:
         if (!why.empty()) fail("answer after its wake", why, is_cut(at_most_s, until_ns));
     }
 
-    /// What is left behind by the first one that goes: all awake after a failure, else each
-    /// endpoint as it was found. Processes end with the gate.
+    /// What is left behind by the first one that goes, for all: they are awake after a failure, else
+    /// each endpoint is as it was found. Processes end with the gate.
     static void leave() {
-        const auto each = [](bool is_process, bool to_sleep) {
-            for (server_in_turns* one : group()) {
-                const bool should = !has_failed() && (is_process || one->was_asleep_);
-                if (one->its_.is_process != is_process || one->sleeps_ == should ||
-                    should != to_sleep)
-                    continue;
-                const double within_s = stop_asked.load() ? 3 : infinity;
-                contained([&] { one->become(should, within_s); }, [](const char*) {});
-                one->sleeps_ = should;
+        const vector<server_in_turns*> all = std::exchange(group(), {});
+        const bool are_awake = has_failed();
+        const auto each = [&](bool is_process, bool to_sleep) {
+            for (server_in_turns* one : all) {
+                const bool should = !are_awake && (is_process || one->was_asleep_);
+                if (one->its_.is_process != is_process || should != to_sleep) continue;
+                const double within_s = stop_asked.load() ? brief_s : infinity;
+                contained([&] { one->turn_to(should, within_s); }, [](const char*) {});
             }
         };
-        if (!any_of(group(), [](const server_in_turns* one) { return one->its_.is_endpoint; }))
-            return;
+        if (!any_of(all, [](const server_in_turns* one) { return one->its_.is_endpoint; })) return;
         each(true, true);
         each(false, true);
         each(false, false);
@@ -375,7 +407,8 @@ private:
 
     const switch_settings its_;
     const live_target* on_ = nullptr;  // null: not there
-    bool sleeps_ = false, was_asleep_ = false, is_known_ = false, is_noted_ = false;
+    state is_;
+    bool was_asleep_ = false, is_noted_ = false;
     long long loads_ = 0;  // since it was found or started
 };
 
