@@ -232,6 +232,7 @@ TEST_CASE("LLMBENCH_CALIBRATE runs as often as asked, prints and writes a table,
         for (const slo_verdict& v : r.verdicts()) {
             CHECK(v.outcome == verdict::skipped);
             CHECK(holds(v.reason, "calibration"));
+            CHECK(v.repeats == 3);  // its numbers are of all, as the table's
         }
     }
     CHECK(holds(said, "calibration over 3 repeats"));

@@ -2,10 +2,11 @@
 // servers, whose limit moves instead of the truth, under noise that both share, noise of each, a
 // drift, and bursts. Percentiles of values that hardly differ within a slice, and means with rare
 // large values, too. The shipped functions judge the slices, at the looks of a gate. And differences of
-// fractions in turns: errors, right answers; and of errors from a stored run.
+// fractions in turns and from a stored run: errors, right answers.
 #include "core/judging/at_once.hpp"
 #include "core/judging/fraction_pairs.hpp"
 #include "core/judging/fractions.hpp"
+#include "core/judging/numbers.hpp"
 #include "extensions/answers/api.hpp"
 
 #include "../support/twin_loads.hpp"
@@ -328,17 +329,16 @@ void rates_of_fractions(study_run& by) {
                 });
 }
 
-/// A stored run of five repeats, and a later one whose rate differs from it as days do.
-verdict judged_by_stored(const misses_of_server& stored, const misses_of_server& mine, double day_sd,
-                          int n, generator& random) {
-    const slo s = error_rate <= baseline + 1_pct;
+/// A stored run of five repeats, and a later one. `stored`, `mine`: draw the column of a repeat.
+template <class Stored, class Mine>
+verdict judged_by_stored(const slo& s, double day_sd, Stored&& stored, Mine&& mine) {
     judging_parameters by;
     by.slos = {s};
     by.rule = rule_of({}, first_analysis, last_analysis, 1);
     by.stored.file = "b.json";
     by.stored.day_sd = day_sd;
     for (int i = 0; i < last_analysis; ++i) {
-        const column c = missed(stored, n, random);
+        const column c = stored();
         const kept_counts kept = counts_to_keep(c);
         by.stored.values[str(s.statistic.name)].push_back(c.value);
         for (const count_field& f : count_fields)
@@ -349,11 +349,19 @@ verdict judged_by_stored(const misses_of_server& stored, const misses_of_server&
     return judged_in_turn(
         first_analysis, last_analysis,
         [&] {
-            of.mine.each.push_back(std::make_shared<const column>(missed(mine, n, random)));
+            of.mine.each.push_back(std::make_shared<const column>(mine()));
             all.add(of.mine.each.back()->counts);
             of.mine.together = all.value(s.statistic.metric);
         },
-        [&] { return walked(by_fraction_pairs(of, by, s)); }).outcome;
+        [&] { return decision_by_method(of, by, s, sought::first); }).outcome;
+}
+/// The chances of questions to be answered rightly: the first ones flip, the last ones are right.
+vector<double> chances_of(int n, double right, double flips) {
+    const double always = (right - flips / 2) * n;
+    vector<double> chances;
+    for (int i = 0; i < n; ++i)
+        chances.push_back(i < flips * n ? 0.5 : std::clamp(always - (n - 1 - i), 0.0, 1.0));
+    return chances;
 }
 
 void rates_of_stored_fractions(study_run& by) {
@@ -375,9 +383,27 @@ void rates_of_stored_fractions(study_run& by) {
             row_at_levels(by, printed("%d requests, %s", n, k.name), 900, is_promised, [&](generator& random, double more) {
                 misses_of_server today = k.of;
                 today.rate = k.of.rate * std::exp(k.day_sd * random.normal()) + more;
-                return judged_by_stored(k.of, today, k.day_sd, n, random);
+                return judged_by_stored(
+                    error_rate <= baseline + 1_pct, k.day_sd, [&] { return missed(k.of, n, random); },
+                    [&] { return missed(today, n, random); });
             });
         }
+
+    by.table("accuracy >= baseline - 1 pct, stored, 2 to 5 repeats", {"the same", "1 % less", "4 % less"});
+    for (const int n : {200, 1000})
+        for (const double wrong : {0.02, 0.15})
+            for (const double flips : {0.0, wrong}) {
+                row_at_levels(by, printed("%d questions, %.0f %% wrong, %.0f %% flip", n, wrong * 100, flips * 100), 920,
+                              true, [&](generator& random, double less) {
+                    constexpr double day_sd = 0.05;
+                    const double more = wrong * std::expm1(day_sd * random.normal());
+                    const vector<double> then = chances_of(n, 1 - wrong, flips),
+                                         now = chances_of(n, 1 - wrong - less - more, flips);
+                    return judged_by_stored(accuracy >= baseline - 1_pct, day_sd,
+                                            [&] { return answered_by(then, random); },
+                                            [&] { return answered_by(now, random); });
+                });
+            }
 }
 
 /// Questions are judged at the end of a load, which no look ends.
