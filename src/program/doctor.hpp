@@ -22,6 +22,7 @@
 #include "effects/system/clock.hpp"
 #include "effects/system/console.hpp"
 #include "effects/system/files.hpp"
+#include "effects/system/limits.hpp"
 #include "effects/system/machine.hpp"
 #include "effects/system/environment.hpp"
 #include "effects/system/signals.hpp"
@@ -146,7 +147,15 @@ struct machine_findings {
     /// The most streams that this client reads rightly, 0 if not even one.
     long long streams = 0;
     bool is_by_server = false;  // more are not known: the server was late
+    rlim_t files = 0;           // more were not tried: so many may be open; 0: all were tried
 };
+/// The limit on open files, if it is too low for so many streams; 0: there are enough. The client
+/// and its server are one process.
+inline rlim_t files_too_few_for(long long streams) {
+    const rlim_t needed = 2 * static_cast<rlim_t>(streams) + 64;
+    const rlim_t files = raised_open_files(needed);
+    return files < needed ? files : 0;
+}
 /// The truth is known to the time that a send takes.
 inline std::string known_text(double s) {
     constexpr double least_s = 1e-9 * static_cast<double>(usual_send_ns);
@@ -182,7 +191,14 @@ inline machine_findings examined_machine(const std::string& url) {
             f.unequal.push_back(u);
     const long long deadline_ns = deadline_of_doctor();
     const auto measure = [&](long long streams, long long threads) {
-        if (stop_asked.load()) return;
+        if (stop_asked.load() || f.files != 0) return;
+        f.files = files_too_few_for(streams);
+        if (f.files != 0) {
+            say(printed("  %6lld streams: not tried, this process may open %llu files "
+                        "(ulimit -Hn)\n",
+                        streams, static_cast<unsigned long long>(f.files)));
+            return;
+        }
         const auto measured = measured_error(streams, threads, deadline_ns);
         if (stop_asked.load() || !measured) return;
         const own_error& e = *measured;
@@ -213,6 +229,9 @@ inline std::string sentence_of(const machine_findings& f) {
     std::string s = "On this machine times are right within " + time_text(worst) +
                     printed(" up to %lld streams", f.streams);
     if (f.is_by_server) s += "; more are not known, as the server beside it was late";
+    if (f.files != 0)
+        s += printed("; more are not known, as this process may open %llu files",
+                     static_cast<unsigned long long>(f.files));
     return s + (has_stamps ? " (kernel stamps)."
                            : " (without kernel stamps: a busy client reads late).");
 }
@@ -393,7 +412,8 @@ inline std::string doctor_json(const machine_findings& m, const server_findings&
     j.key("machine").open('{').field("os", m.machine.os).field("cpu", m.machine.cpu);
     j.field("cores", m.machine.cores).field("wake_up_p50_s", m.wakes.p50_s);
     j.field("wake_up_p99_s", m.wakes.p99_s).field("streams", m.streams);
-    j.field("limited_by_server", m.is_by_server).key("unequal").open('[');
+    j.field("limited_by_server", m.is_by_server).field("limited_by_files", m.files != 0);
+    j.key("unequal").open('[');
     for (const unequal_runs& u : m.unequal)
         j.open('{').field("why", u.why).field("mend", u.mend).close();
     j.close().key("errors").open('[');

@@ -137,7 +137,6 @@ inline matched_requests matched_by_id(const vector<timed_request>& measured,
         }
         m.pairs.push_back(p);
     }
-    check_times(m.pairs, truth);
     add_absent(m, truth, paired);
     return m;
 }
@@ -262,8 +261,10 @@ inline matched_requests matched(const vector<timed_request>& measured, const tru
     });
     if (how == "id" && !has_known)
         refuse({"--match is \"id\", and no id of the files is in ", truth.file});
-    return how == "id" || (how.empty() && has_known) ? matched_by_id(measured, truth)
-                                                     : matched_by_order(measured, truth, skipped);
+    if (how == "order" || !has_known) return matched_by_order(measured, truth, skipped);
+    matched_requests m = matched_by_id(measured, truth);
+    check_times(m.pairs, truth);
+    return m;
 }
 
 }  // namespace llmbench_program

@@ -6,6 +6,8 @@
 
 #include <cmath>
 #include <cstddef>
+#include <stdexcept>
+#include <string>
 
 using namespace llmbench_program;
 
@@ -68,6 +70,30 @@ TEST_CASE("what is right beyond a wrong number of streams is not counted") {
     CHECK(right_streams({right(1, 1), wrong(32, 1), right(1000, 1)}) == 1);
     CHECK(right_streams({right(1, 1), right(32, 1), wrong(1000, 1), right(1000, 2)}) == 1000);
     CHECK(right_streams({right(1, 1), right(32, 1), wrong(1000, 1), wrong(1000, 2)}) == 32);
+}
+
+TEST_CASE("streams that were not tried are not called wrong") {
+    const own_error right{.streams = 32, .threads = 1, .ttft_p99_s = 0, .tpot_p99_s = 0};
+    machine_findings f{.errors = {right}, .streams = 32};
+    CHECK(sentence_of(f).find("more are not known") == std::string::npos);
+    f.files = 300;
+    CHECK(sentence_of(f).find("up to 32 streams; more are not known, as this process may open 300 files") !=
+          std::string::npos);
+}
+
+TEST_CASE("only files of others may be of another run than the log") {
+    const auto sent_at = [](const char* id, long long ns) {
+        timed_request r{.order_ns = ns};
+        r.what.id = id;
+        r.what.status = request_status::ok;
+        return r;
+    };
+    const vector<timed_request> measured{sent_at("a", 1), sent_at("b", 2)};
+    true_requests truth;
+    truth.requests = {sent_at("a", 1), sent_at("b", 63'000'000'000)};
+    CHECK(matched_by_id(measured, truth).pairs.size() == 2);
+    CHECK_THROWS_WITH_AS(matched(measured, truth, "", 0), doctest::Contains("the log of another run?"),
+                         std::invalid_argument);
 }
 
 TEST_CASE("a load that the time budget has cut off says nothing of the client") {

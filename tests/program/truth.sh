@@ -398,6 +398,12 @@ END
     LLMBENCH_CALIBRATION=llmbench-doctor/calibration.json ends 0 run --name mine --url "$url" --users 4 \
         --warmup 4 --requests 40 --slo 'mean(ttft) <= 5 s'
     served 0
+    # Each stream takes two files, as client and server are one process.
+    status=0
+    (ulimit -n 300; "$llmbench" doctor) > "$log" 2>&1 || status=$?
+    holds "it ends with $status" test "$status" -le 1
+    says "  1000 streams: not tried, this process may open 300 files (ulimit -Hn)"
+    found 'd["machine"]["limited_by_files"] and [e["streams"] for e in d["machine"]["errors"]] == [1, 32]'
     # A place where its file cannot be written is told before the measurement.
     ends 2 doctor --out no/where.json
     says "no/where.json"
