@@ -269,8 +269,10 @@ private:
     statistic_data statistic() {
         using enum statistic_kind;
         const std::string_view name = word();
-        if (rest_.substr(name.size(), 1) != "(") return value_of_run();
-        rest_.remove_prefix(name.size() + 1);
+        const bool is_statistic = quantile_of(name) || name == "mean" || name == "max" || name == "min";
+        if (rest_.substr(name.size(), 1) != "(" && !is_statistic) return value_of_run();
+        rest_.remove_prefix(name.size());
+        if (!take("(")) refuse_without_bracket(name);
         if (name == "goodput") return goodput_of();
         if (name == "drift") {
             if (rest_at("drift")) refuse("a statistic that drifts");
@@ -296,12 +298,25 @@ private:
         expect(")");
         return is_gauge ? make_gauge(kind, gauge, q) : make_statistic(kind, m, q);
     }
+    /// "p90 ttft".
+    [[noreturn]] void refuse_without_bracket(std::string_view statistic) {
+        const std::string_view before = rest_, name = word();
+        const bool is_metric = any_of(all_metrics(), [&](metric_id m) {
+            return is_of_requests(m) && name == metric_name(m);
+        });
+        const std::string meant = std::string(statistic) + "(" + std::string(is_metric ? name : "ttft") + ")";
+        rest_ = before;
+        refuse("\"(\"", is_metric || name.empty() ? meant : "");
+    }
     /// "p90", "p999" as 0.999, as in slo::text().
-    double quantile_in(std::string_view name) {
+    static std::optional<double> quantile_of(std::string_view name) {
         if (name == "p999") return 0.999;
         const auto percent = parsed_number<int>(name.substr(name.empty() ? 0 : 1));
         const bool is_one = name.substr(0, 1) == "p" && percent && *percent >= 1 && *percent <= 99;
-        if (is_one) return *percent / 100.0;
+        return is_one ? std::optional(*percent / 100.0) : std::nullopt;
+    }
+    double quantile_in(std::string_view name) {
+        if (const auto q = quantile_of(name)) return *q;
         rest_ = whole_.substr(whole_.size() - rest_.size() - name.size() - 1);
         refuse("mean, max, min, p1 to p99, p999, percentile, goodput or drift");
     }

@@ -109,7 +109,7 @@ TEST_CASE("an exception ends on a day, in quotes or without") {
 
 TEST_CASE("units are written as in C++, or in words") {
     for (const char* text : {"p90(ttft) <= 300 ms", "p90(ttft)<=300ms", "p90(ttft) <= 300_ms",
-                             " p90( ttft )  <=  0.3 s ", "p90(ttft) <= 0.005 min"})
+                             " p90( ttft )  <=  0.3 s ", "p90 (ttft) <= 0.3 s", "p90(ttft) <= 0.005 min"})
         CHECK(same(parse_slo(text), p90(ttft) <= 300_ms));
     CHECK(same(parse_slo("error_rate <= 1_pct"), error_rate <= 1_pct));
     CHECK(same(parse_slo("output_throughput >= 400 tps"), output_throughput >= 400_tps));
@@ -163,6 +163,11 @@ TEST_CASE("what cannot be read says where, and what is expected there") {
     CHECK(says("q90(ttft) <= 300 ms", "1 on", "mean, max, min, p1 to p99, p999"));
     CHECK(says("p100(ttft) <= 300 ms", "1 on", "p1 to p99"));
     CHECK(says("ttft <= 300 ms", "1 on", "a metric of the whole run is expected there; is p90(ttft) meant?"));
+    CHECK(says("p90 ttft <= 300 ms", "5 on", "\"(\" is expected there; is p90(ttft) meant?"));
+    CHECK(says("mean tpot <= 30 ms", "6 on", "is mean(tpot) meant?"));
+    CHECK(says("p999 <= 30 ms", "6 on", "is p999(ttft) meant?"));
+    CHECK(says("p90 output_throughput >= 3 tps", "5 on", "\"(\" is expected there"));
+    CHECK(refusal("p90 output_throughput >= 3 tps").find("meant?") == std::string::npos);
     CHECK(says("decode_speed >= 3 tps", "1 on", "is p10(decode_speed) meant?"));
     CHECK(says("queue_time <= 3 ms", "1 on", "is mean(queue_time) meant?"));
     CHECK(says("p90(ttft) >= 300 ms", "11 on", "\"<=\""));
