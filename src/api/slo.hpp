@@ -345,7 +345,7 @@ template <detail::run_metric M, class T>
 void operator>=(M, const T&) = delete;  // another side, or no such unit
 template <class M, class T>
     requires detail::any_metric<M>
-void operator==(M, const T&) = delete;  // equality of measurements is never meant
+void operator==(M, const T&) = delete;  // no time is exact; counts of work need llmbench_work.hpp
 
 }  // inline namespace v1
 }  // namespace llmbench

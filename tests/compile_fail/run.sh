@@ -171,6 +171,7 @@ check_extensions() {
     names simulated 'engine e;'
     names sessions 'gate({.workload = sessions{.path = "traces"}});'
     names sessions 'gate({.workload = sessions{.path = "traces", .max_wait = 10_s}});'
+    names work 'slo s = preemptions == 0;'
     names machines 'judge_shards({"shard-0", "shard-1"}, {p90(ttft) <= 300_ms});'
 }
 
