@@ -127,6 +127,12 @@ END
 PYTHONPATH=$PYTHONPATH:$work/recipes gates 1 'run again: test_again' -s -p again
 grep -q 'run again: chat' "$work/log" && die "a red gate is run again"
 rm "$work/recipes/again.py" "$work/recipes/test_again.py"
+# Only pytest starts its server, so its command runs the gate again.
+server_of_all="$work/venv/bin/llmbench serve --port {port}"
+ends 1 'FAIL +mean\(tpot\)' bash -c 'cd recipes && pytest gates.toml::chat --llmbench-server "$1"' _ "$server_of_all"
+again=$(sed -n 's/^report: .*; run again: //p' "$work/log")
+[[ $again == "pytest gates.toml::chat --llmbench-server '$server_of_all'" ]] || die "run again: $again"
+ends 1 'FAIL +mean\(tpot\)' bash -c "cd recipes && $again"
 LLMBENCH_REHEARSE=1 gates 0 '2 skipped'
 # A server that ends at once is told at once, with what it said.
 gates 1 'the server has ended with 7: ' --llmbench-server 'sh -c "echo no such model; exit 7" {port}'

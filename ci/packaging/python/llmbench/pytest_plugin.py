@@ -11,6 +11,7 @@ import fcntl
 import json
 import os
 import pathlib
+import re
 import shlex
 import signal
 import socket
@@ -182,11 +183,19 @@ class Gate(pytest.Item):
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     gate.wait(30)
                 raise
+        if gates.server:  # the program's own command names no server
+            said = re.sub("; run again: .*", lambda _: f"; run again: {self.again()}", said)
         self.said = said
         print(said)
         if gone:
             raise GateFailed(gone)
         return gate.returncode
+
+    def again(self):
+        """Returns the command that runs this gate again, with its server."""
+        here = os.path.relpath(self.path, self.config.invocation_params.dir)
+        server = self.config.getoption("llmbench_server")
+        return shlex.join(["pytest", f"{here}::{self.name}"] + (["--llmbench-server", server] if server else []))
 
     def repr_failure(self, excinfo, style=None):
         if isinstance(excinfo.value, GateFailed):
