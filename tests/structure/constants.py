@@ -25,7 +25,7 @@ SAID = {
     ],
     "guides/running.md": [
         "A gate: {first_analysis} to {last_analysis}; up to {last_noisy_analysis} where",
-        "A fail takes {first_fail} repeats",
+        "A fail needs {first_fail} repeats",
         "live baseline: {first_pair_analysis} to {last_pair_analysis} pairs; up to {last_noisy_pair_analysis} where",
     ],
     "tests/README.md": [
