@@ -223,21 +223,21 @@ inline int explain_gates(const given_options& o) {
     {
         const silent_rehearsal silence(like);
         gates_reader file(o["FILE"]);
-        const gates_in_file gates = file.read({});
+        const gates_in_file gates = file.read({}, o.all("--gate"));
         path = gates.path;
         ::unsetenv("LLMBENCH_API");  // the scenarios have it
-        for (const gate_in_file* g : gates_named(gates, o)) {
+        for (const gate_in_file& g : gates.gates) {
             vector<std::string> left_out;
-            const scenario s = for_a_model(g->what, left_out);
-            const std::size_t number = number_of_run([&] { run_one(s, path, g->line); });
+            const scenario s = for_a_model(g.what, left_out);
+            const std::size_t number = number_of_run([&] { run_one(s, path, g.line); });
             session::of_this_program().with_reports([&](program_reports& r) {
                 const gate_report& of = r.gates[number];
                 if (of.outcome != gate_outcome::skipped) worst = worse_of(worst, of.outcome);
                 if (of.is_modelled()) model = of.rehearsal.model;
-                all.push_back(explained(*g, of, std::move(left_out)));
+                all.push_back(explained(g, of, std::move(left_out)));
                 const bool has_noise = !of.under.counts_work;
                 if (costs.budget_s > 0 && of.refusal.empty() && has_noise)
-                    add_designs(o, calibration, *g, costs, all.back());
+                    add_designs(o, calibration, g, costs, all.back());
             });
         }
         exit_code();

@@ -32,6 +32,7 @@
 #include <fstream>  // ifstream, ios
 #include <optional>
 #include <string>
+#include <system_error>  // error_code
 #include <utility>  // move
 
 namespace llmbench_program {
@@ -149,6 +150,14 @@ inline std::optional<std::string> bytes_of_file(const std::string& path) {
     return file_content(path, "files");
 }
 
+/// Refuses a path at which nothing is.
+inline void check_exist(const vector<std::string>& files) {
+    std::error_code none;
+    for (const std::string& f : files)
+        if (!std::filesystem::exists(f, none))
+            refuse({printable(f), ": there is no such file or directory"});
+}
+
 /// Refuses objectives that files of finished runs cannot answer.
 inline void check_slos_of_files(const plan& p) {
     slo_context c(p);
@@ -216,6 +225,7 @@ inline int judge_again(const given_options& o) {
                    "llmbench-report`, or result files of another tool");
     set_judging_variables(o);
     if (std::none_of(files.begin(), files.end(), is_own_run)) {
+        if (wanted.empty()) check_exist(files);
         if (o.has("--gate") || o.has("--against"))
             refuse({"--gate and --against are of llmbench's own runs: files of other tools have no "
                     "gates"});

@@ -39,12 +39,11 @@ inline int run_gates(const given_options& o) {
     gates_reader file(o["--config"]);
     given_options called = o;
     for (const char* own : {"--config", "--gate"}) called.texts.erase(own);
-    const gates_in_file all = file.read(called);
-    const vector<const gate_in_file*> gates = gates_named(all, o);
+    const gates_in_file all = file.read(called, o.all("--gate"));
     file.of_all([&] { set_program_variables(all.common); });
     ::unsetenv("LLMBENCH_API");  // the scenarios have it
-    for (const gate_in_file* g : gates)
-        number_of_run([&] { run_one(g->what, all.path, g->line); });
+    for (const gate_in_file& g : all.gates)
+        number_of_run([&] { run_one(g.what, all.path, g.line); });
     return exit_code();
 }
 inline int run_gate(const given_options& o) {

@@ -255,7 +255,7 @@ nothing_escapes() {
     for program in "$gates" "$no_doctest"; do
         ends 2 env LLMBENCH_REPORT_DIR="$work/a file/report" LLMBENCH_URL=$closed "$program" \
             "$([[ $program == "$gates" ]] && echo --test-case="default target" || echo gone)"
-        says "LLMBENCH_REPORT_DIR is $work/a file/report: it cannot be written (Not a directory)"
+        says "the report directory is $work/a file/report: it cannot be written (Not a directory)"
         says_not "Connection refused"
         says_not "report.html"
     done
@@ -436,7 +436,7 @@ sys.exit(subprocess.call(sys.argv[1:], stdout=w))'
     status=0
     "$gates" --test-case=pass > "$log" 2>&1 || status=$?
     if ((status == 2)); then ok; else wrong "exit code $status instead of 2"; fi
-    says "LLMBENCH_REPORT_DIR is $LLMBENCH_REPORT_DIR: another program is measuring and writes there"
+    says "the report directory is $LLMBENCH_REPORT_DIR: another program is measuring and writes there"
     kill_it
 
     # Symbolic links lead elsewhere: they are replaced, and where they lead nothing is written.

@@ -286,7 +286,9 @@ refused_by_both() {
     both 'nowhere.jsonl' 'dataset = "nowhere.jsonl"'
     both 'process.command "serve" has no {port}' 'command = "serve"'
     sound="report = \"/proc/llmbench\"
-$sound" both 'LLMBENCH_REPORT_DIR is /proc/llmbench: it cannot be written' 'users = 2'
+$sound" both 'the report directory is /proc/llmbench: it cannot be written' 'users = 2'
+    ends 2 run --url "$url" --report /proc/llmbench
+    says "name another one by LLMBENCH_REPORT_DIR or --report"
     holds "a check of the report's folder left one" test ! -e /proc/llmbench
     # The file of a baseline is asked for by who sends a load: a model has its own.
     printf '%s\n' "url = \"$url\"" "[first]" 'requests = 30' 'slo = "p90(ttft) <= 9 s"' '[second]' \
@@ -512,6 +514,9 @@ files_of_others() {
     says "result files: refused" "/nowhere.json cannot be read as a file"
     ends 2 judge "${files[@]}"
     says "--slo is needed: files of other tools have no objectives of their own"
+    ends 2 judge nothing
+    says "nothing: there is no such file or directory"
+    lines 1
     ends 2 judge --slo 'p50(ttft) <= 300 ms' --gate a "${files[@]}"
     says "--gate and --against are of llmbench's own runs"
     ends 2 judge

@@ -24,13 +24,13 @@ public:
     explicit gates_at(const std::string& content) : path(folder_.file("gates.toml")) {
         std::ofstream(path) << content;
     }
-    gates_in_file read(const given_options& called = {}) const {
-        return gates_reader(path).read(called);
+    gates_in_file read(const given_options& called = {}, const vector<std::string>& named = {}) const {
+        return gates_reader(path).read(called, named);
     }
     /// The refusal after the path, "" where there is none.
-    std::string refusal(const given_options& called = {}) const {
+    std::string refusal(const given_options& called = {}, const vector<std::string>& named = {}) const {
         try {
-            read(called);
+            read(called, named);
         } catch (const std::invalid_argument& e) {
             const std::string why = e.what();
             return why.rfind(path, 0) == 0 ? why.substr(path.size()) : why;
@@ -280,11 +280,21 @@ TEST_CASE("the command line is of all gates, and in no silent conflict with one"
                                     "must go") != std::string::npos);
     called.texts["--slo"] = {"p90(ttft) <= 2 s"};
     CHECK(file.refusal(called).find("--slo is of one gate: with --config, write it into ") == 0);
-    given_options chosen;
-    chosen.texts["--gate"] = {"chat"};
-    CHECK(gates_named(file.read(), chosen).size() == 1);
-    chosen.texts["--gate"] = {"agents"};
-    CHECK_THROWS_AS(gates_named(file.read(), chosen), std::invalid_argument);
+}
+
+TEST_CASE("--gate needs what the named gates need, and the whole file is TOML") {
+    const std::string lacks = "[answers]\ndataset = \"nowhere.jsonl\"\nslo = \"p90(e2e) <= 1 s\"\n"
+                              "[agents]\nusers = 3\nslo = \"p90(ttft) <= 1 s\"\n";
+    const gates_at file(std::string(server) + chat + lacks);
+    CHECK(file.refusal().find(":4: [answers] ") == 0);
+    CHECK(file.refusal({}, {"chat", "answers"}).find(":4: [answers] ") == 0);
+    const gates_in_file two = file.read({}, {"agents", "chat"});
+    REQUIRE(two.gates.size() == 2);
+    CHECK(two.gates[0].name == "agents");
+    CHECK(two.gates[1].line == 2);
+    CHECK(file.refusal({}, {"agent"}) ==
+          "--gate is \"agent\": it must be a gate of " + file.path + ": chat, answers and agents");
+    CHECK(gates_at(std::string(server) + chat + "[broken\n").refusal({}, {"chat"}).find(":4: ") == 0);
 }
 
 TEST_CASE("a gate knows what it cannot see") {
@@ -298,6 +308,8 @@ TEST_CASE("a gate knows what it cannot see") {
           "decoding tail answers queue capacity prefix_cache regression ");
     CHECK(ids("rate = 8\nslo = [\"goodput(ttft <= 1 s && tpot <= 30 ms) >= 95 %\"]\n") ==
           "answers capacity prefix_cache regression ");
+    const auto tail = gates_at(std::string(server) + "[a]\nslo = \"mean(e2e) <= 1 s\"\n").read().gates[0];
+    CHECK(blind_spots(tail.what)[0].text == "the slowest answers: no objective is on p95 or beyond");
     CHECK(ids("slo = \"advisory(p90(ttft) <= 1 s)\"\n").find("advisory first_token decoding") == 0);
     CHECK(ids("rate = 8\nslo = \"p95(e2e) <= 9 s\"\nprefix-tokens = 64\n"
               "baseline-url = \"http://127.0.0.1:2\"\n") == "answers capacity ");

@@ -75,13 +75,14 @@ inline std::string file_of_others(const std::filesystem::path& directory) {
 }
 
 [[noreturn]] inline void refuse_report_directory(const std::string& directory, int problem) {
-    refuse({"LLMBENCH_REPORT_DIR is ", directory, ": it cannot be written (", error_text(problem),
-            ")"});
+    refuse({"the report directory is ", directory, ": it cannot be written (", error_text(problem),
+            "): name another one by LLMBENCH_REPORT_DIR or --report"});
 }
 inline void refuse_files_of_others(const std::string& directory) {
     if (const std::string name = file_of_others(directory); !name.empty())
-        refuse({"LLMBENCH_REPORT_DIR is ", directory, ": its ", name,
-                " is not one of llmbench, and would be lost: name a folder of its own"});
+        refuse({"the report directory is ", directory, ": its ", name,
+                " is not one of llmbench, and would be lost: name another one by "
+                "LLMBENCH_REPORT_DIR or --report"});
 }
 /// Refuses a directory that cannot be made or written, or has files of others. Leaves nothing
 /// there.
@@ -187,9 +188,9 @@ private:
             problem = lock(::open((directory_ + "/.lock").c_str(),
                                   O_CREAT | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0666));
         if (problem == EWOULDBLOCK || problem == EACCES)
-            refuse({"LLMBENCH_REPORT_DIR is ", directory_,
+            refuse({"the report directory is ", directory_,
                     ": another program is measuring and writes there: run one after the other, or "
-                    "give each a directory of its own"});
+                    "give each one of its own by LLMBENCH_REPORT_DIR or --report"});
     }
     /// Returns 0, or an errno.
     int lock(int fd) {

@@ -65,7 +65,7 @@ inline vector<blind_spot> blind_spots(const scenario& s) {
                        "slow decoding: no objective is on tpot, itl, e2e or a "
                        "throughput"});
     if (!judges_a_tail(s))
-        all.push_back({"tail", "the slowest 5 % of the answers: no objective is beyond p90"});
+        all.push_back({"tail", "the slowest answers: no objective is on p95 or beyond"});
     if (!judges(s, {accuracy, same_answers}))
         all.push_back({"answers",
                        "wrong answers: their speed and errors are judged, not what they "

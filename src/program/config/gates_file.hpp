@@ -24,7 +24,7 @@
 #include "program/slo_text.hpp"
 #include "program/values.hpp"
 
-#include <algorithm>  // sort
+#include <algorithm>  // find_if
 #include <cstddef>
 #include <initializer_list>
 #include <set>
@@ -95,9 +95,10 @@ class gates_reader {
 public:
     explicit gates_reader(const std::string& path) : path_(kept_path(path)) {}
 
-    /// `called`: options of the command line, which hold for every gate. Throws
-    /// std::invalid_argument with file, line, table and key.
-    gates_in_file read(const given_options& called) {
+    /// `called`: options of the command line, which hold for every gate. `named`: the gates to
+    /// read, none: all; the others may lack a file or a variable. Throws std::invalid_argument
+    /// with file, line, table and key.
+    gates_in_file read(const given_options& called, const vector<std::string>& named = {}) {
         const toml_value all = toml_reader(file_content(path_, "the file of gates"), path_).read();
         gates_in_file f{path_.c_str()};
         given_options common;
@@ -106,20 +107,16 @@ public:
                 take_key(common, all.keys[i], all.items[i], {"", "a gate", all.items[i].line});
         check_called(called);
         f.common = merged(common, called);
-        if (f.common.has("--report"))
-            of_all([&] { check_report_directory(f.common["--report"]); });
+        if (called.has("--report")) check_report_directory(called["--report"]);
+        else if (common.has("--report"))
+            of_all([&] { check_report_directory(common["--report"]); });
         std::string refusals;
-        for (std::size_t i = 0; i < all.keys.size(); ++i) try {
-                if (is_table(all.items[i]))
-                    f.gates.push_back(gate_of(all.keys[i], all.items[i], f.common, called));
+        for (const std::size_t i : tables_of(all, named)) try {
+                f.gates.push_back(gate_of(all.keys[i], all.items[i], f.common, called));
             } catch (const std::invalid_argument& e) {
                 refusals += (refusals.empty() ? "" : "\nllmbench: ") + std::string(e.what());
             }
         if (!refusals.empty()) refuse({refusals});
-        if (f.gates.empty())
-            refuse({path_,
-                    " has no gate: a gate is a table, as [chat], with keys such as rate = 8 "
-                    "and slo = [\"p90(ttft) <= 500 ms\"]"});
         return f;
     }
     /// Calls `read` on options that the file has for all gates, whose refusals name the file.
@@ -140,6 +137,28 @@ private:
 
     static bool is_table(const toml_value& v) {
         return v.is == toml_value::kind::table || v.is_of_headers;
+    }
+    /// The places of these gates' tables in a file, without names those of all gates.
+    vector<std::size_t> tables_of(const toml_value& all, const vector<std::string>& named) const {
+        vector<std::size_t> tables, chosen;
+        vector<std::string> names;
+        for (std::size_t i = 0; i < all.keys.size(); ++i) {
+            if (!is_table(all.items[i])) continue;
+            tables.push_back(i);
+            names.push_back(printable(all.keys[i], 80));
+        }
+        if (tables.empty())
+            refuse({path_,
+                    " has no gate: a gate is a table, as [chat], with keys such as rate = 8 "
+                    "and slo = [\"p90(ttft) <= 500 ms\"]"});
+        for (const std::string& name : named) {
+            const auto found = std::find_if(tables.begin(), tables.end(),
+                                            [&](std::size_t i) { return all.keys[i] == name; });
+            if (found == tables.end())
+                given{"--gate", name}.refuse_as("a gate of " + path_ + ": " + enumerated(names));
+            chosen.push_back(*found);
+        }
+        return named.empty() ? tables : chosen;
     }
     [[noreturn]] void refuse_at(const table_place& at, int line, const std::string& why) const {
         refuse({printed("%s:%d: ", printable(path_, 200).c_str(), line > 0 ? line : at.line),
@@ -468,25 +487,5 @@ private:
     const std::string& path_;
     const settings asked_ = settings_of(environment);
 };
-
-/// The gates that --gate names; all without it.
-inline vector<const gate_in_file*> gates_named(const gates_in_file& all, const given_options& o) {
-    vector<const gate_in_file*> named;
-    for (const gate_in_file& g : all.gates)
-        if (!o.has("--gate")) named.push_back(&g);
-    for (const std::string& name : o.all("--gate")) {
-        const gate_in_file* found = nullptr;
-        vector<std::string> names;
-        for (const gate_in_file& g : all.gates) {
-            if (g.name == name) found = &g;
-            names.push_back(printable(g.name, 80));
-        }
-        if (!found)
-            given{"--gate", name}.refuse_as("a gate of " + std::string(all.path) + ": " +
-                                            enumerated(names));
-        named.push_back(found);
-    }
-    return named;
-}
 
 }  // namespace llmbench_program
