@@ -10,6 +10,7 @@
 #include "core/measured/credible.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/judging/decision.hpp"
 
 #include <algorithm>  // find_if, max, min, nth_element, sort
 #include <array>
