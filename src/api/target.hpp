@@ -115,8 +115,10 @@ struct stored_result {
     fraction day_to_day{0.05};  ///< above 0, at most 50 %
 };
 /// The result.json of an earlier run as a baseline, of the same traffic and model. `day_to_day` is
-/// the relative standard deviation between two days' runs of an unchanged server, of a fraction
-/// that of its misses or successes, whichever are fewer; regressions below twice that cannot fail.
+/// the relative standard deviation between two days' runs of an unchanged server. Of error_rate and
+/// accuracy it is that of the misses, or of the others if they are fewer, and of goodput ten times
+/// that of the misses, as a slow day moves many over a limit. Smaller regressions than twice that
+/// cannot fail.
 /// LLMBENCH_WRITE_BASELINE=1 writes the file and compares nothing.
 inline stored_result stored(const types::text& file, fraction day_to_day = fraction(0.05)) {
     return {file, day_to_day};

@@ -424,10 +424,10 @@ vector<order_case> all_orders() {
 }
 
 /// Of 20 answers in each of four repeats so many begin with one text.
-verdict verdict_on_openings(long long mine, long long other) {
+verdict verdict_on_openings(std::size_t mine, std::size_t other) {
     measurement m = sound(true);
-    for (repeat_data& d : m.candidate) d.equal_openings = mine;
-    for (repeat_data& d : m.baseline) d.equal_openings = other;
+    each_request(m.candidate, [&](record& r, std::size_t i) { r.opening_hash = i < mine ? 7 : 0; });
+    each_request(m.baseline, [&](record& r, std::size_t i) { r.opening_hash = i < other ? 7 : 0; });
     return decided_on(m, mean(ttft) <= 1.5 * baseline).outcome;
 }
 

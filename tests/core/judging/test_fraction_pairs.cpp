@@ -219,7 +219,7 @@ TEST_CASE("a fraction that is met is judged as the misses that it leaves, on ano
     for (const auto& [mine, stored] : {std::pair{1, 1}, {20, 1}, {5, 0}, {10, 10}, {60, 0}}) {
         CAPTURE(mine);
         const slo_verdict bad = verdict_on_stored(mine, stored, of_errors),
-                          good = verdict_on_stored(mine, stored, of_good);
+                          good = verdict_on_stored(mine, stored, of_good, 0.005);  // ten times that
         CHECK(good.outcome == bad.outcome);
         CHECK(std::fabs(good.measured + bad.measured) < 1e-9);
         CHECK(std::fabs(good.estimate.low + bad.estimate.high) < 1e-9);
@@ -227,6 +227,9 @@ TEST_CASE("a fraction that is met is judged as the misses that it leaves, on ano
         CHECK(std::fabs(input(good, "day_to_day_sd") - input(bad, "day_to_day_sd")) < 1e-9);
     }
     CHECK(verdict_on_stored(55, 0, goodput(ttft <= 1_s) >= baseline - 5_pct).outcome == verdict::fail);
+    // A day on which all takes 5 % longer is no regression.
+    CHECK(input(verdict_on_stored(25, 25, of_good), "day_to_day_sd") == about(0.025));
+    CHECK(verdict_on_stored(45, 25, of_good).outcome == verdict::inconclusive);
 }
 
 TEST_CASE("right answers pass and fail against a stored run") {
