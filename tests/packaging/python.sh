@@ -129,6 +129,7 @@ grep -q 'run again: chat' "$work/log" && die "a red gate is run again"
 rm "$work/recipes/again.py" "$work/recipes/test_again.py"
 # Only pytest starts its server, so its command runs the gate again.
 server_of_all="$work/venv/bin/llmbench serve --port {port}"
+# shellcheck disable=SC2016  # the shell that bash starts expands it
 ends 1 'FAIL +mean\(tpot\)' bash -c 'cd recipes && pytest gates.toml::chat --llmbench-server "$1"' _ "$server_of_all"
 again=$(sed -n 's/^report: .*; run again: //p' "$work/log")
 [[ $again == "pytest gates.toml::chat --llmbench-server '$server_of_all'" ]] || die "run again: $again"
