@@ -14,11 +14,13 @@ namespace {
 
 struct load {
     load_plan what{};
+    load_target target{};
     load_order order{};
     load_state shared{};
     outbox out{};
     load() {
         order.what = &what;
+        order.target = &target;
         order.id_prefix = id_prefix(7, run_variant::baseline, 3);
         order.variant = run_variant::baseline;
         order.number = 3;
