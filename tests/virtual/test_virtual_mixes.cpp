@@ -74,7 +74,7 @@ TEST_CASE("a label whose answers end early is invalid, and no other one") {
     s.slos = {p50(ttft).of("chat") <= 1_s, p50(ttft).of("code") <= 1_s, p50(ttft) <= 1_s};
     const result r = run(s);
     CHECK(r.verdicts()[0].outcome == verdict::pass);
-    for (const std::size_t i : {1, 2}) {
+    for (const std::size_t i : {1u, 2u}) {
         CHECK(r.verdicts()[i].outcome == verdict::invalid);
         CHECK(holds(r.verdicts()[i].reason, "completed requests brought fewer tokens than forced"));
     }
