@@ -238,7 +238,10 @@ private:
         repeat_list& other = all_.seen.baseline;
         const bool is_lost = mine.size() == 1 && mine.back().index == number &&
                              has_failed_throughout(mine.back());
-        if (is_lost && !other.empty()) other.pop_back();
+        if (is_lost && !other.empty() && other.back().index == number) {
+            note_dropped(other.back(), all_.seen.notes);
+            other.pop_back();
+        }
         return is_lost;
     }
     /// Compares the answers of the last pair, if answers are compared.

@@ -22,6 +22,7 @@
 #include "effects/targets/spawned.hpp"
 
 #include <algorithm>  // min, replace
+#include <cctype>  // isalnum
 #include <cerrno>  // ECHILD, errno
 #include <cstddef>  // size_t
 #include <filesystem>  // error_code
@@ -55,6 +56,17 @@ inline std::string replacing_its_shell(const std::string& command) {
     return is_plain && !is_of_shell ? "exec " + command : command;
 }
 
+/// Whether a word is a variable and nothing else: $KEY, "${KEY}".
+inline bool is_a_variable(std::string_view word) {
+    if (word.size() > 2 && word.front() == '"' && word.back() == '"')
+        word = word.substr(1, word.size() - 2);
+    if (!word.starts_with('$')) return false;
+    word.remove_prefix(1);
+    if (word.starts_with('{') && word.ends_with('}')) word = word.substr(1, word.size() - 2);
+    return !word.empty() && all_of(word, [](char c) {
+        return c == '_' || std::isalnum(static_cast<unsigned char>(c));
+    });
+}
 /// A command line with *** for known secrets, and for the values of options whose names tell of
 /// one, `--api-key x` or `--api-key=x`. A variable, "$KEY", is no secret.
 inline std::string masked_command(const std::string& command, const vector<std::string>& secrets) {
@@ -67,7 +79,7 @@ inline std::string masked_command(const std::string& command, const vector<std::
         std::replace(name.begin(), name.end(), '-', '_');
         const bool has_value = name.size() < word.size(), names_one = names_secret(name);
         const std::string_view value = word.substr(has_value && !is_secret ? name.size() + 1 : 0);
-        if (value.starts_with("$") || value.starts_with("\"$")) out += word;
+        if (is_a_variable(value)) out += word;
         else if (is_secret && !word.empty()) out += "***";
         else if (names_one && has_value) out += std::string(word.substr(0, name.size())) + "=***";
         else out += word;

@@ -192,7 +192,8 @@ inline std::string why_any_unreported(const server_pages& on, const vector<slo>&
     const page_reading r = reading_of(pages, {}, on.first_is_servers ? 1 : 0);
     for (const slo& s : slos)
         if (const std::string why = why_unreported(on, pages, r, s.statistic); !why.empty())
-            return "the SLO " + str(s.text()) + " is refused: " + (problem.empty() ? why : problem);
+            return "the SLO " + str(s.text()) + " is refused: " + why +
+                   (problem.empty() ? "" : "; " + problem);
     return {};
 }
 

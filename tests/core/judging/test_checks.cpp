@@ -507,6 +507,20 @@ TEST_CASE("a few failed requests of a baseline open a fail that they may explain
     CHECK(cause_in(against(96, 1, by_time), because::baseline_may_fail));
     CHECK(against(96, 1, of_mean).outcome == verdict::inconclusive);
     CHECK(against(96, 1, of_p50).outcome == verdict::fail);  // it is among the slow half already
+    // Of gaps a request without an answer is one of thousands.
+    const auto slow_gaps = [](std::size_t failed) {
+        measurement m = sound(true);
+        for (repeat_data& d : m.candidate) {
+            const repeat_data slower = steady_repeat(80, 20, 15);
+            d.records = slower.records;
+            d.gaps = slower.gaps;
+            d.gap_offsets = slower.gap_offsets;
+        }
+        for (std::size_t i = 0; i < failed; ++i) m.baseline[i].records[3].status = request_status::http;
+        return decided_on(m, p50(itl) <= 1.1 * baseline);
+    };
+    CHECK(slow_gaps(0).outcome == verdict::fail);
+    CHECK(cause_in(slow_gaps(1), because::baseline_may_fail));
     CHECK(against(60, 1, of_p50).outcome == verdict::inconclusive);
 }
 

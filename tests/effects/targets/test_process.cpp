@@ -254,6 +254,8 @@ TEST_CASE("a command is told without its secrets") {
     CHECK(told("a\n--tokens 5") == "a\\n--tokens 5");
     CHECK(told("serve --api-key $KEY --hf-token=\"${HF}\"") ==
           "serve --api-key $KEY --hf-token=\"${HF}\"");
+    for (const char* const has_one : {"${KEY:-sesame}", "$HOST-sesame", "\"$A$B\"", "$"})
+        CHECK(told(std::string("serve --api-key ") + has_one) == "serve --api-key ***");
     CHECK(told("serve --api-key a=$b") == "serve --api-key ***");
     CHECK(told("") == "");
 }

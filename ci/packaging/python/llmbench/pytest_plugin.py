@@ -195,6 +195,8 @@ class Gate(pytest.Item):
         """Returns the command that runs this gate again, with its server."""
         here = os.path.relpath(self.path, self.config.invocation_params.dir)
         server = self.config.getoption("llmbench_server")
+        if server and re.search("key|token|secret|password", server, re.IGNORECASE):
+            server = "..."  # what is printed may be read by others
         return shlex.join(["pytest", f"{here}::{self.name}"] + (["--llmbench-server", server] if server else []))
 
     def repr_failure(self, excinfo, style=None):
