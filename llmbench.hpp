@@ -2769,7 +2769,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 38,182 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 38,199 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -20307,12 +20307,13 @@ inline slo error_limit(const vector<slo>& slos) {
     return stated == slos.end() ? error_guard() : *stated;
 }
 /// Whether a fail holds where this fraction of the baseline's requests failed, perhaps the slow
-/// ones. Percentiles, throughputs and fractions count them against it already. Its mean is taken
-/// with each of them ten times as slow as the others, a mean speed with each at a standstill.
+/// ones. Percentiles, throughputs and fractions count them against it already, except percentiles
+/// of gaps, where a request without an answer is one of thousands. Its mean is taken with each of
+/// them ten times as slow as the others, a mean speed with each at a standstill.
 inline bool fails_by_more_than_shed(const objective_in_check& o, double failed) {
     slo s = o.s;
-    if (!o.is_in(verdict::fail) || s.statistic.kind != statistic_kind::mean)
-        return o.is_in(verdict::fail);
+    if (!o.is_in(verdict::fail)) return false;
+    if (s.statistic.kind != statistic_kind::mean) return !pools_gaps(s.statistic.metric);
     const double times = s.at_most ? 1 + 9 * failed : 1 - failed;
     if (is_difference(s)) s.offset += (times - 1) * s.factor * o.columns.other.together;
     else s.factor *= times;
@@ -29849,6 +29850,7 @@ inline std::string report_html(const vector<gate_report>& gates,
 #define LLMBENCH_IMPLEMENTED
 
 #include <atomic>  // memory_order_relaxed
+#include <cctype>  // isalnum
 #include <cerrno>  // errno, EINTR, EINPROGRESS, EMFILE, EAGAIN, EWOULDBLOCK, ETIMEDOUT, ECHILD
 #include <chrono>
 #include <condition_variable>
@@ -36174,6 +36176,17 @@ inline std::string replacing_its_shell(const std::string& command) {
     return is_plain && !is_of_shell ? "exec " + command : command;
 }
 
+/// Whether a word is a variable and nothing else: $KEY, "${KEY}".
+inline bool is_a_variable(std::string_view word) {
+    if (word.size() > 2 && word.front() == '"' && word.back() == '"')
+        word = word.substr(1, word.size() - 2);
+    if (!word.starts_with('$')) return false;
+    word.remove_prefix(1);
+    if (word.starts_with('{') && word.ends_with('}')) word = word.substr(1, word.size() - 2);
+    return !word.empty() && all_of(word, [](char c) {
+        return c == '_' || std::isalnum(static_cast<unsigned char>(c));
+    });
+}
 /// A command line with *** for known secrets, and for the values of options whose names tell of
 /// one, `--api-key x` or `--api-key=x`. A variable, "$KEY", is no secret.
 inline std::string masked_command(const std::string& command, const vector<std::string>& secrets) {
@@ -36186,7 +36199,7 @@ inline std::string masked_command(const std::string& command, const vector<std::
         std::replace(name.begin(), name.end(), '-', '_');
         const bool has_value = name.size() < word.size(), names_one = names_secret(name);
         const std::string_view value = word.substr(has_value && !is_secret ? name.size() + 1 : 0);
-        if (value.starts_with("$") || value.starts_with("\"$")) out += word;
+        if (is_a_variable(value)) out += word;
         else if (is_secret && !word.empty()) out += "***";
         else if (names_one && has_value) out += std::string(word.substr(0, name.size())) + "=***";
         else out += word;
@@ -36744,7 +36757,8 @@ inline std::string why_any_unreported(const server_pages& on, const vector<slo>&
     const page_reading r = reading_of(pages, {}, on.first_is_servers ? 1 : 0);
     for (const slo& s : slos)
         if (const std::string why = why_unreported(on, pages, r, s.statistic); !why.empty())
-            return "the SLO " + str(s.text()) + " is refused: " + (problem.empty() ? why : problem);
+            return "the SLO " + str(s.text()) + " is refused: " + why +
+                   (problem.empty() ? "" : "; " + problem);
     return {};
 }
 
@@ -40152,7 +40166,10 @@ private:
         repeat_list& other = all_.seen.baseline;
         const bool is_lost = mine.size() == 1 && mine.back().index == number &&
                              has_failed_throughout(mine.back());
-        if (is_lost && !other.empty()) other.pop_back();
+        if (is_lost && !other.empty() && other.back().index == number) {
+            note_dropped(other.back(), all_.seen.notes);
+            other.pop_back();
+        }
         return is_lost;
     }
     /// Compares the answers of the last pair, if answers are compared.

@@ -351,9 +351,9 @@ inline slo error_limit(const vector<slo>& slos) {
     return stated == slos.end() ? error_guard() : *stated;
 }
 /// Whether a fail holds where this fraction of the baseline's requests failed, perhaps the slow
-/// ones. Percentiles, throughputs and fractions count them against it already, except percentiles of
-/// gaps, where a request without an answer is one of thousands. Its mean is taken with each of them
-/// ten times as slow as the others, a mean speed with each at a standstill.
+/// ones. Percentiles, throughputs and fractions count them against it already, except percentiles
+/// of gaps, where a request without an answer is one of thousands. Its mean is taken with each of
+/// them ten times as slow as the others, a mean speed with each at a standstill.
 inline bool fails_by_more_than_shed(const objective_in_check& o, double failed) {
     slo s = o.s;
     if (!o.is_in(verdict::fail)) return false;
