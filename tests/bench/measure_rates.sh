@@ -25,7 +25,7 @@ verdict-tails       3   3  verdict --only tails --trials 600
 count               6   3  count --trials 2000
 history             8   6  history --trials 6000
 fleet               6   4  fleet --trials 600
-answer              4   5  answer --trials 1500
+answer              4  39  answer --trials 1500
 label               4  13  label --trials 1000
 late                3   6  late --trials 600
 drift               4   4  drift --trials 2400
