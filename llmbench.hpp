@@ -2769,7 +2769,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 38,199 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 38,219 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -19635,8 +19635,6 @@ inline void add_completed(answer_counts& c, const record& r, double fast_gap) {
     c.ended_without_reason += r.finish_reason.empty();
     c.ended_by_themselves += !at_length && !r.finish_reason.empty();
     c.most_tokens = std::max(c.most_tokens, 0ll + r.prompt_tokens + r.output_tokens);
-    c.too_short += is_under_forced(r);
-    c.too_long += is_over_forced(r);
     c.cut_short += is_cut_short(r);
     c.from_cache += r.from_cache;
     c.models.add(r);
@@ -19652,8 +19650,6 @@ inline void add_completed(answer_counts& c, const record& r, double fast_gap) {
     ++c.cache.requests;
     c.cache.prompt += r.prompt_tokens;
     c.cache.cached += r.cached_tokens;
-    if (r.shared_tokens < 0) c.cache.shared = -1;
-    if (c.cache.shared >= 0) c.cache.shared += r.shared_tokens;
 }
 /// Counts requests with one number of prompt tokens that were sent with sizes of 1 to 2 and more: a
 /// server that reads only so much of each.
@@ -19694,8 +19690,19 @@ public:
                 turns_.emplace(std::pair(r.conversation, r.turn), &r);
     }
     void count_in(answer_counts& c, const record& r) const {
-        c.short_prompts += is_short(r);
         if (r.most_prompt_tokens < 0) count_kept(c, r);
+    }
+    /// Whether it reports under 80 % of the prompt tokens that its turn had at least: a template or
+    /// the fit of words is some tokens off. One without any history is counted as that.
+    bool is_short(const record& r) const {
+        if (r.asked_prompt_tokens == 0 || r.prompt_tokens <= 0) return false;
+        int least = r.asked_prompt_tokens;
+        place at = place_of(r);
+        while (const record* const before = turn_before(at)) {
+            if (r.most_prompt_tokens < 0 && r.prompt_tokens <= before->prompt_tokens) return false;
+            least += before->asked_prompt_tokens + words_in(*before);
+        }
+        return r.prompt_tokens + 16 < 0.8 * least;
     }
 
 private:
@@ -19709,18 +19716,6 @@ private:
         const long long conversation = at->first.first;
         --at;
         return at->first.first == conversation ? at->second : nullptr;
-    }
-    /// Whether it reports under 80 % of the prompt tokens that its turn had at least: a template or
-    /// the fit of words is some tokens off. One without any history is counted as that.
-    bool is_short(const record& r) const {
-        if (r.asked_prompt_tokens == 0 || r.prompt_tokens <= 0) return false;
-        int least = r.asked_prompt_tokens;
-        place at = place_of(r);
-        while (const record* const before = turn_before(at)) {
-            if (r.most_prompt_tokens < 0 && r.prompt_tokens <= before->prompt_tokens) return false;
-            least += before->asked_prompt_tokens + words_in(*before);
-        }
-        return r.prompt_tokens + 16 < 0.8 * least;
     }
     /// The tokens of an answer that later turns read: not those of its reasoning.
     static int words_in(const record& r) {
@@ -19756,6 +19751,35 @@ inline std::size_t most_alike(vector<unsigned long long> openings) {
     }
     return most;
 }
+/// What the selected and completed requests of a repeat were not asked for.
+inline odd_counts odd_counts_of(const repeat_data& d, const selects& selected,
+                                const main_lines& lines) {
+    odd_counts odd;
+    vector<unsigned long long> openings;
+    bool is_known = true;  // what the workload repeats
+    for (const record& r : d.records) {
+        if (r.status != request_status::ok || !selected(r)) continue;
+        odd.short_outputs += is_under_forced(r);
+        odd.long_outputs += is_over_forced(r);
+        odd.short_prompts += lines.is_short(r);
+        if (r.opening_hash != 0) openings.push_back(r.opening_hash);
+        if (r.cached_tokens < 0 || r.prompt_tokens <= 0) continue;
+        is_known = is_known && r.shared_tokens >= 0;
+        odd.shared_tokens = std::max(odd.shared_tokens, 0ll) + r.shared_tokens;
+    }
+    if (!is_known) odd.shared_tokens = -1;
+    odd.equal_openings = static_cast<long long>(most_alike(std::move(openings)));
+    return odd;
+}
+inline odd_counts odd_counts_of(const repeat_data& d) {
+    return odd_counts_of(d, selects(selection(), d), main_lines(d.records));
+}
+inline void add_odd(answer_counts& c, const odd_counts& odd) {
+    c.too_short += static_cast<std::size_t>(odd.short_outputs);
+    c.too_long += static_cast<std::size_t>(odd.long_outputs);
+    c.short_prompts += static_cast<std::size_t>(odd.short_prompts);
+    c.equal_openings += static_cast<std::size_t>(odd.equal_openings);
+}
 /// The metrics that a request may have no value of. A user's metric is asked for its values only if
 /// it is one of `asked`.
 inline vector<metric_id> metrics_to_count(const statistic_data& asked) {
@@ -19788,7 +19812,7 @@ inline answer_counts answer_counts_of(const repeat_list& variant, const selectio
     for (const repeat_data& d : variant) {
         const selects selected(which, d);
         const main_lines lines(d.records);
-        vector<unsigned long long> openings;
+        const long long reported = c.cache.requests;
         for (std::size_t i = 0; i < d.records.size(); ++i) {
             const record& r = d.records[i];
             const bool ok = r.status == request_status::ok;
@@ -19799,18 +19823,14 @@ inline answer_counts answer_counts_of(const repeat_list& variant, const selectio
             add_completed(c, r, fast_gap);
             equal.add(r);
             lines.count_in(c, r);
-            if (r.opening_hash != 0) openings.push_back(r.opening_hash);
         }
-        c.equal_openings += most_alike(std::move(openings));
+        const odd_counts odd = odd_counts_of(d, selected, lines);
+        add_odd(c, odd);
+        if (c.cache.requests > reported && odd.shared_tokens < 0) c.cache.shared = -1;
+        if (c.cache.shared >= 0 && odd.shared_tokens > 0) c.cache.shared += odd.shared_tokens;
     }
     equal.count_in(c);
     return c;
-}
-
-inline odd_counts odd_counts_of(const answer_counts& c) {
-    const auto number = [](std::size_t n) { return static_cast<long long>(n); };
-    return {number(c.too_short), number(c.too_long), number(c.short_prompts),
-            number(c.equal_openings), c.cache.requests > 0 ? c.cache.shared : -1};
 }
 
 // ===== [C] validity checks of the server's answers ===============================================
@@ -25533,7 +25553,7 @@ inline repeat_figures repeat_figures_of(const measurements& e, const repeat_data
     r.output_throughput = rate_in(metric_id::output_throughput, d, d.window);
     r.request_throughput = rate_in(metric_id::request_throughput, d, d.window);
     r.window_s = seconds_into(d, d.window.to_ns());
-    r.odd = odd_counts_of(answer_counts_of(repeat_list::of(d)));
+    r.odd = odd_counts_of(d);
     r.checked = cross_check_in(e, d);
     r.statistics = evaluate(kept, d);
     for (const statistic_data& s : kept) {

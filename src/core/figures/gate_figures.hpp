@@ -143,7 +143,7 @@ inline repeat_figures repeat_figures_of(const measurements& e, const repeat_data
     r.output_throughput = rate_in(metric_id::output_throughput, d, d.window);
     r.request_throughput = rate_in(metric_id::request_throughput, d, d.window);
     r.window_s = seconds_into(d, d.window.to_ns());
-    r.odd = odd_counts_of(answer_counts_of(repeat_list::of(d)));
+    r.odd = odd_counts_of(d);
     r.checked = cross_check_in(e, d);
     r.statistics = evaluate(kept, d);
     for (const statistic_data& s : kept) {
